@@ -20,6 +20,8 @@ PEER_BIN ?=
 PEER := .peer
 MSPROBE ?= mindstudio-probe==26.2.0
 NODES ?= 100000
+MATRIX ?= .matrix
+MATRIX_FLAGS ?= --docs
 export PATH := $(BIN):$(PATH)
 
 CAPTURE_TESTS := $(wildcard tests/capture/test_*.py)
@@ -32,7 +34,8 @@ endif
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo check dev test lint types frontend-tests python-tests ui modules screenshots bench browser postgres peer clean
+.PHONY: help demo check dev test lint types interpreters frontend-tests python-tests ui modules screenshots bench matrix browser postgres \
+    peer clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,7 +43,7 @@ help:
 demo: $(VENV)/.server ui ## compare two bundled real dumps and serve the result
 	@$(BIN)/dumpscope demo $(DEMO_FLAGS)
 
-test: lint types frontend-tests python-tests ## everything the tests need, then all of them (Python, frontend, browser)
+test: lint types interpreters frontend-tests python-tests ## everything the tests need, then all of them (Python, frontend, browser)
 
 check: $(DEVELOPER) modules ## quick checks of a change, under 90 seconds: lint, types, contracts, tests of what changed and a core
 	@$(BIN)/python .ci/check.py
@@ -54,6 +57,9 @@ lint: $(VENV)/.developer ## ruff
 
 types: $(DEVELOPER) ## mypy --strict
 	$(BIN)/mypy
+
+interpreters: $(VENV)/.made ## the recorder under every other Python that is here: compiled, tests without torch
+	@$(BIN)/python .ci/interpreters.py
 
 frontend-tests: $(VENV)/.developer modules ## biome, tsc, vitest
 	cd frontend && npm run --silent lint && npm run --silent types && npm run --silent test
@@ -78,6 +84,9 @@ bench: $(VENV)/.developer ui ## PEER_BIN=venv/bin adds the side-by-side; NODES=1
 	$(BIN)/python bench/api_latency.py --nodes $(NODES)
 	$(BIN)/python bench/export_speed.py --nodes $(NODES)
 
+matrix: $(DEVELOPER) ## the recorder under Python 3.8 to 3.13 and torch 2.1 to the newest; MATRIX=folder keeps the environments (20 GB)
+	$(BIN)/python bench/torch_versions/matrix.py --folder $(MATRIX) $(MATRIX_FLAGS)
+
 browser: $(VENV)/.developer
 	@$(BIN)/python -m playwright --version >/dev/null 2>&1 || .ci/need "Playwright's Node links it" libatomic1
 	@.ci/need "The browser tests drive Chromium" chromium chromium chromium-browser google-chrome
@@ -88,7 +97,7 @@ postgres:
 peer: $(PEER_MADE) ## msprobe in a venv of its own, for the tests that hold our dumps to its
 
 clean: ## drop what was built here
-	rm -rf $(VENV) $(PEER) backend/dumpscope/static frontend/node_modules dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEER) .interpreters backend/dumpscope/static frontend/node_modules dist build .pytest_cache .mypy_cache .ruff_cache
 
 # Stamps: each step runs once, and again when what it depends on changed.
 

@@ -27,8 +27,8 @@ COMPILED: Final = ("graph", "eager")
 EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
-CUSTOM_NAMESPACES: Final = ("_C_ascend",)
-"""Namespaces of `torch.ops` whose operators are nodes by default."""
+CUSTOM_NAMESPACES: Final = ("*",)
+"""Namespaces of `torch.ops` whose operators are nodes by default: all but torch's own."""
 
 _ELSEWHERE: Final = {
     "run_ut": "it is called acc_check now; it records nothing",

@@ -13,7 +13,8 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.names import Table, WrapList, optional, read_list
+from dumpscope_capture.calls.names import Table, WrapList, every_call, optional, read_list
+from dumpscope_capture.calls.registry import moving
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, HookErrors, rank
@@ -40,7 +41,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import COMPILED_REGIONS
+from dumpscope_format.run import COMPILED_REGIONS, UNRECORDED
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -54,7 +55,7 @@ class Session:
     def __init__(
         self, config: Config, *, selection: Selection | None = None, wrap_list: WrapList | None = None
     ) -> None:
-        wrap_list = wrap_list or read_list(config.wrap_ops)
+        wrap_list = wrap_list or _wrap_list(config)
         self.config = config
         self.errors = HookErrors()
         if selection is None:
@@ -298,6 +299,9 @@ class Session:
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.add_to_run("arguments", self.recording.provenance.argument_names())
+        unlisted = self.table.take_unlisted()
+        if sink is not None and unlisted and self.config.functions:
+            sink.add_to_run(UNRECORDED, unlisted)
         if sink is not None and self.scopes.scripted:
             sink.add_to_run("skipped_modules", list(self.scopes.scripted))
         if sink is not None:
@@ -408,6 +412,13 @@ class Session:
         outside = self.recording.thread_state.outside
         if outside and outside[-1] == "optimizer":
             outside.pop()
+
+
+def _wrap_list(config: Config) -> WrapList:
+    """The calls that are nodes. Those that only move data are at risk level ALL, or where a list names one."""
+    if config.wrap_ops is not None:
+        return read_list(config.wrap_ops)
+    return every_call(moves=config.risk_level == "ALL" or any(moving(name) for name in config.list))
 
 
 def _kernels(config: Config, errors: HookErrors) -> kernels.KernelDump | None:

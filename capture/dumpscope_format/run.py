@@ -10,6 +10,9 @@ GROUPS: Final = ("versions", "settings", "numerics", "seeds", "environment")
 DEVICES: Final = "devices"
 """Key of run.json that holds a list of texts, the processor first."""
 
+UNRECORDED: Final = "unrecorded"
+"""Key of run.json: functions that were called and are no nodes, `torch.Tensor.copy_`, with their numbers."""
+
 SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],
 }  # fmt: skip

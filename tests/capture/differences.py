@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dumpscope_capture.calls.names import PREFIXES, read_list
+from dumpscope_capture.calls.registry import beyond
 from dumpscope_format.schema import NODE_KEYS
 
 OURS = {"counts", "stride", "absent", *NODE_KEYS}
@@ -28,6 +30,13 @@ EXTRA = {
     },
     "checkpoint": {f"Tensor.add_.{number}.forward" for number in range(4)},  # msprobe is deaf after a checkpoint's stop
 }
+_SHIPPED = read_list().names
+BEYOND = {
+    f"{PREFIXES[category]}.{name.rpartition('.')[2]}"
+    for category, names in beyond(moves=True).items()
+    for name in names
+} - {f"{PREFIXES[category]}.{name.rpartition('.')[2]}" for category, names in _SHIPPED.items() for name in names}
+"""Calls that msprobe's list lacks."""
 INPLACE = {"conv": {"Functional.relu.0.backward"}}
 """msprobe's inserted nodes give another gradient than autograd's; ours is that of the next node."""
 
@@ -107,7 +116,7 @@ def check_step(name: str, risk: str, dump: Any, peer: dict[str, Any], tolerance:
     peer: `data` of its dump.json, its construct.json, and `stacks`, the nodes in its stack.json
     """
     ours, theirs = dump.data, peer["data"]
-    extra = set(EXTRA.get(name, set()))
+    extra = set(EXTRA.get(name, set())) | {node for node in ours if node.rsplit(".", 2)[0] in BEYOND}
     if risk == "CORE":  # a missing comma in msprobe's list loses `linear`
         extra |= {node for node in ours if node.startswith("Functional.linear.")}
     assert set(theirs) - set(ours) <= MISSING.get(name, set())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import operator
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +17,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.nn.functional import softmax
 
+from dumpscope.cli.app import main
 from dumpscope_capture.calls import bytecode
 from dumpscope_capture.calls.names import Table, read_list
 from dumpscope_capture.config import ConfigError
+from dumpscope_capture.replay.targets import function
 from dumpscope_format.schema import NODE_KEYS
 
 
@@ -32,6 +36,7 @@ def _capture(make: Any, read: Any, run: Callable[[], Any], **keys: Any) -> dict[
 
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+X3 = X[None]
 M = X > 1
 THREE = 3.0
 
@@ -55,13 +60,13 @@ WRITTEN: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "and": (lambda: M & M, ["Tensor.__and__.0.forward"]),
     "imported by name": (lambda: softmax(X, -1), ["Functional.softmax.0.forward"]),
     "partial": (lambda: functools.partial(F.softmax, dim=0)(X), ["Functional.softmax.0.forward"]),
-    "functional": (lambda: F.conv1d(X[None], X[None]), ["Functional.conv1d.0.forward"]),
-    "torch, same object": (lambda: torch.conv1d(X[None], X[None]), ["Torch.conv1d.0.forward"]),
+    "functional": (lambda: F.conv1d(X3, X3), ["Functional.conv1d.0.forward"]),
+    "torch, same object": (lambda: torch.conv1d(X3, X3), ["Torch.conv1d.0.forward"]),
     "chosen by a dispatcher": (
-        lambda: F.max_pool1d(X[None], 2, return_indices=True),
+        lambda: F.max_pool1d(X3, 2, return_indices=True),
         ["Functional.max_pool1d.0.forward"],
     ),
-    "without indices": (lambda: F.max_pool1d(X[None], 2), ["Functional.max_pool1d.0.forward"]),
+    "without indices": (lambda: F.max_pool1d(X3, 2), ["Functional.max_pool1d.0.forward"]),
     "calls straight on": (lambda: F.sigmoid(X), ["Functional.sigmoid.0.forward"]),
     "outermost only": (lambda: F.cross_entropy(X, torch.tensor([0, 1])), ["Functional.cross_entropy.0.forward"]),
     "dotted": (lambda: torch.linalg.norm(X), ["Torch.norm.0.forward"]),
@@ -74,6 +79,30 @@ WRITTEN: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["Tensor.sum.0.forward", "Tensor.__gt__.0.forward", "Tensor.__bool__.0.forward"],
     ),
     "generator": (lambda: [y + 1 for y in (X, X)], ["Tensor.__add__.0.forward", "Tensor.__add__.1.forward"]),
+    "divided in place": (
+        lambda: operator.itruediv(X.sum(), 2),
+        ["Tensor.sum.0.forward", "Tensor.__itruediv__.0.forward"],
+    ),
+    "negated": (lambda: -X, ["Tensor.__neg__.0.forward"]),
+    "fourier transform": (lambda: torch.fft.rfft(X), ["Torch.rfft.0.forward"]),
+    "decomposition": (lambda: torch.linalg.eigvalsh(X), ["Torch.eigvalsh.0.forward"]),
+    "special function": (lambda: torch.special.expm1(X), ["Torch.expm1.0.forward"]),
+    "scatter functions": (
+        lambda: torch.slice_scatter(X, X[:1], end=1).select_scatter(X[0], 0, 0).scatter_reduce(0, M.long(), X, "sum"),
+        [
+            "Tensor.__getitem__.0.forward",
+            "Torch.slice_scatter.0.forward",
+            "Tensor.__getitem__.1.forward",
+            "Tensor.select_scatter.0.forward",
+            "Tensor.long.0.forward",
+            "Tensor.scatter_reduce.0.forward",
+        ],
+    ),
+    "inside nn.init": (
+        lambda: [nn.init.normal_(X.clone()), nn.init.kaiming_uniform_(X.clone())],
+        ["Tensor.clone.0.forward", "Tensor.normal_.0.forward", "Tensor.clone.1.forward", "Tensor.uniform_.0.forward"],
+    ),
+    "a view, at risk level ALL": (lambda: X[0].view(-1), ["Tensor.__getitem__.0.forward", "Tensor.view.0.forward"]),
     "root mean square norm": (lambda: F.rms_norm(X, (2,)), ["Functional.rms_norm.0.forward"]),
 }
 
@@ -340,6 +369,73 @@ def test_operators_of_named_namespaces_are_recorded(make: Any, read: Any) -> Non
     assert list(data) == ["dumpscope_test.twice.0.forward"]
 
 
+@pytest.mark.parametrize("namespace", ["_C", "torchvision", "npu", "flash_attn"])
+def test_operators_of_any_library_are_recorded_by_default(make: Any, read: Any, namespace: str) -> None:
+    with torch.library._scoped_library(namespace, "FRAGMENT") as library:
+        library.define("one_dumpscope_(Tensor(a!) x) -> Tensor(a!)")
+        library.impl("one_dumpscope_", lambda x: x.fill_(1), "CompositeExplicitAutograd")
+
+        def run() -> None:
+            operators = getattr(torch.ops, namespace)
+            operators.one_dumpscope_(X.sum())
+            operators.one_dumpscope_.default(X.sum())
+            torch.ops.aten.relu(X)
+
+        data = _capture(make, read, run, risk_level="FOCUS")
+    prefix = "NPU" if namespace == "npu" else namespace
+    assert [name for name in data if "sum" not in name] == [f"{prefix}.one_dumpscope_.{n}.forward" for n in range(2)]
+
+
+def test_a_custom_operator_is_found_again_by_its_name() -> None:
+    with torch.library._scoped_library("dumpscope_test", "DEF") as library:
+        library.define("thrice(Tensor x) -> Tensor")
+        library.impl("thrice", lambda x: x * 3, "CompositeExplicitAutograd")
+        assert function("dumpscope_test.thrice")(X).equal(X * 3)
+        with pytest.raises(LookupError):
+            function("dumpscope_test.four_times")
+
+
+def test_calls_that_are_no_nodes_are_counted_by_name(make: Any, read: Any) -> None:
+    def run() -> None:
+        y = X.view(4).clone()
+        y.copy_(X.view(4))
+        X.size(), X.shape, len(X), X.requires_grad, y.is_contiguous()
+        torch.ops.aten.add(y, y)
+        F.relu(y[0])
+
+    data = _capture(make, read, run, risk_level="FOCUS")
+    assert list(data) == ["Functional.relu.0.forward"]
+    assert read().run["unrecorded"] == {
+        "torch.Tensor.view": 2, "aten.add": 1, "torch.Tensor.__getitem__": 1, "torch.Tensor.clone": 1, "torch.Tensor.copy_": 1,
+    }  # fmt: skip
+
+
+def test_a_list_may_name_a_call_of_risk_level_all(make: Any, read: Any) -> None:
+    data = _capture(make, read, lambda: X[0].view(2), risk_level="FOCUS", section={"list": ["Tensor.view"]})
+    assert list(data) == ["Tensor.view.0.forward"]
+
+
+def test_a_comparison_names_calls_that_the_dump_does_not_hold(
+    make: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    debugger = make(level="L1")
+    for wrong in (False, True):  # two steps, each a dump
+        x = torch.ones(3, requires_grad=True)
+        debugger.start()
+        y = torch.zeros(3).copy_(F.relu(x))
+        if wrong:
+            y.data.zero_()
+        F.gelu(y)
+        debugger.stop()
+        debugger.step()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "dump" / "step1").rename(tmp_path / "other" / "step0")
+    with pytest.raises(SystemExit):
+        main(["compare", str(tmp_path / "other"), str(tmp_path / "dump"), "--json"])
+    (origin,) = json.loads(capsys.readouterr().out)["origins"]
+    assert all(name in json.dumps(origin) for name in ("torch.Tensor.copy_", "torch.Tensor.zero_", "torch.zeros"))
+
+
 def test_calls_of_a_package_imported_after_the_debugger_was_made_are_recorded(
     make: Any, read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,7 +446,7 @@ def test_calls_of_a_package_imported_after_the_debugger_was_made_are_recorded(
         library.define("npu_twice(Tensor x) -> Tensor")
         library.impl("npu_twice", lambda x: x * 2, "CompositeExplicitAutograd")
         torch.ops.npu.npu_twice(X)
-        debugger = make(level="L1")
+        debugger = make(level="L1", custom_op_namespaces=["of_others"])
         debugger.start()
         torch.ops.npu.npu_twice(X)
         debugger.stop()

@@ -88,9 +88,9 @@ def test_a_result_opens_on_its_comparison_and_stays_untouched(results: Path, tmp
 
 
 def test_it_is_said_that_changes_are_lost(results: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from dumpscope.cli.commands.serve import _copied  # noqa: PLC0415
+    from dumpscope.cli.commands.serve import _copy_results  # noqa: PLC0415
 
-    page = _copied([results / "fault" / "result.db"], tmp_path / "dumpscope.db")
+    page = _copy_results([results / "fault" / "result.db"], tmp_path / "dumpscope.db")
     assert page.startswith("/comparisons/")
     said = capsys.readouterr().out
     assert f"{results / 'fault' / 'result.db'}: a comparison, in a copy" in said
@@ -123,11 +123,11 @@ def test_the_data_of_a_server_that_the_environment_names_stays_out_of_it(results
 def test_a_result_of_an_older_dumpscope_is_brought_up_to_date_in_the_copy(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], revision: str
 ) -> None:
-    from dumpscope.cli.commands.serve import _copied  # noqa: PLC0415
+    from dumpscope.cli.commands.serve import _copy_results  # noqa: PLC0415
 
     file = older(results / "fault" / "result.db", tmp_path, revision)
     content = file.read_bytes()
-    _copied([file], tmp_path / "copy.db")
+    _copy_results([file], tmp_path / "copy.db")
     assert "made by an older dumpscope and brought up to date, in a copy" in capsys.readouterr().out
     copied = Database(sqlite_url(tmp_path / "copy.db"))
     assert copied.version() == newest()

@@ -13,11 +13,16 @@ from hypothesis.extra import numpy as hnp
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.errors import UsageError
 from dumpscope.plots.error_axis import lanes
-from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure, error_histogram_said, error_labels
-from dumpscope.plots.pair.histogram import pair_histogram_data, pair_histogram_figure, pair_histogram_said
+from dumpscope.plots.pair.errors import (
+    error_histogram_data,
+    error_histogram_figure,
+    error_histogram_phrases,
+    error_labels,
+)
+from dumpscope.plots.pair.histogram import pair_histogram_data, pair_histogram_figure, pair_histogram_phrases
 from dumpscope.plots.pair.pieces import BLOCK
-from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure, api_distribution_said
-from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_said
+from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure, api_distribution_phrases
+from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_phrases
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 from dumpscope.plots.template import shorten
 from dumpscope.texts import english
@@ -47,7 +52,7 @@ def test_error_order_of_a_hundred_thousand_nodes_is_small_and_keeps_every_spike(
     assert len(data.inputs.order) + len(data.outputs.order) <= 2000
     assert {40_000, 50_001} <= set(data.outputs.order.tolist())
     assert len(strict(error_order_figure(data))) < LIMIT
-    text = english(error_order_said(data))
+    text = english(error_order_phrases(data))
     assert names[40_000] in text
     assert "place 50000" in text
     assert "worst of 100 nodes" in text
@@ -89,8 +94,8 @@ def test_no_error_can_break_the_axis_or_the_drawing(values: np.ndarray) -> None:
         assert all(value > 0 for trace in figure["data"] if "y" in trace for value in trace["y"])
     assert "nan" not in error_order_svg(order).split("<title>")[0]
     api_distribution_svg(calls)
-    english(api_distribution_said(calls))
-    english(error_order_said(order))
+    english(api_distribution_phrases(calls))
+    english(error_order_phrases(order))
 
 
 def test_api_distribution_of_a_hundred_thousand_calls_is_small_and_keeps_the_worst() -> None:
@@ -101,7 +106,7 @@ def test_api_distribution_of_a_hundred_thousand_calls_is_small_and_keeps_the_wor
     assert len(strict(figure)) < LIMIT
     assert figure["data"][-1]["x"] == [12_345]
     assert data.above == 2
-    assert names[12_345] in english(api_distribution_said(data))
+    assert names[12_345] in english(api_distribution_phrases(data))
 
 
 def test_quartiles_are_values_that_occurred_and_the_median_is_right() -> None:
@@ -113,7 +118,7 @@ def test_quartiles_are_values_that_occurred_and_the_median_is_right() -> None:
 
 def test_an_api_without_compared_calls_says_so() -> None:
     data = api_distribution_data("a", [0], [np.nan], ["a.0"], current=0)
-    assert "None of the 1 calls" in english(api_distribution_said(data))
+    assert "None of the 1 calls" in english(api_distribution_phrases(data))
     strict(api_distribution_figure(data))
 
 
@@ -133,7 +138,7 @@ def test_pair_histogram_counts_every_element_once_and_non_finite_apart() -> None
     finite = golden[np.isfinite(golden)]
     wanted, _ = np.histogram(finite, bins=data.golden.edges)
     assert np.abs(data.golden.counts - wanted).max() <= 1  # an element on an edge may fall either way
-    assert "1 nan" in english(pair_histogram_said(data))
+    assert "1 nan" in english(pair_histogram_phrases(data))
     assert len(strict(pair_histogram_figure(data))) < LIMIT
 
 
@@ -168,7 +173,7 @@ def test_pair_histogram_survives_any_numbers(pair: tuple[np.ndarray, np.ndarray]
     assert data.target.counts.sum() + data.target.nonfinite == pair[0].size
     assert data.golden.counts.sum() + data.golden.nonfinite == pair[1].size
     strict(pair_histogram_figure(data))
-    english(pair_histogram_said(data))
+    english(pair_histogram_phrases(data))
 
 
 def test_pair_histogram_refuses_different_sizes() -> None:
@@ -185,7 +190,7 @@ def test_error_histogram_labels_follow_the_stored_bins() -> None:
     data = error_histogram_data(counts, counts)
     assert data.labels[10] == "1e-8"
     assert error_histogram_figure(data)["data"][0]["y"][10] == 3
-    assert "7 of 10 elements are equal" in english(error_histogram_said(data))
+    assert "7 of 10 elements are equal" in english(error_histogram_phrases(data))
     with pytest.raises(UsageError):
         error_histogram_data([1], [1])
 

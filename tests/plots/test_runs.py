@@ -10,13 +10,13 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dumpscope.plots.error_axis import lanes
-from dumpscope.plots.run.apis import SHOWN, all_apis_data, all_apis_figure, all_apis_said, all_apis_table
+from dumpscope.plots.run.apis import SHOWN, all_apis_data, all_apis_figure, all_apis_phrases, all_apis_table
 from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure
 from dumpscope.plots.run.order import error_order_data, error_order_figure
 from dumpscope.plots.run.steps_and_ranks import (
     call_over_runs_data,
     call_over_runs_figure,
-    call_over_runs_said,
+    call_over_runs_phrases,
     call_over_runs_table,
 )
 from dumpscope.texts import english
@@ -63,7 +63,7 @@ def test_apis_stand_side_by_side_worst_first_with_the_current_one_marked() -> No
     assert figure["data"][-1]["y"] == [1]
     assert figure["layout"]["meta"]["inView"] == 1
     strict(figure)
-    text = english(all_apis_said(data))
+    text = english(all_apis_phrases(data))
     assert "Worst: softmax with inf at n3." in text
     assert "number 2 by largest error" in text
     assert [row[0] for row in all_apis_table(data).rows] == ["softmax", "relu"]
@@ -77,7 +77,7 @@ def test_of_very_many_apis_the_worst_and_the_current_are_drawn() -> None:
     assert data.shown[0].api == "api499"
     assert data.shown[-1].api == "api3"
     assert data.rank == count - 3
-    assert f"{count - SHOWN - 1} with smaller errors are not drawn" in english(all_apis_said(data))
+    assert f"{count - SHOWN - 1} with smaller errors are not drawn" in english(all_apis_phrases(data))
     assert len(strict(all_apis_figure(data))) < 190_000
 
 
@@ -89,7 +89,7 @@ def test_no_errors_break_the_picture_of_all_apis(error: np.ndarray, data: st.Dat
     for log in (True, False):
         found = all_apis_data(list("abcd"), api, error, ["n"] * len(error), current=current, log=log)
         strict(all_apis_figure(found))
-        assert english(all_apis_said(found))
+        assert english(all_apis_phrases(found))
         compared = {one for one, value in zip(api.tolist(), error.tolist(), strict=True) if value >= 0 and one >= 0}
         assert len(found.shown) == len(compared)
 
@@ -101,7 +101,7 @@ def test_a_call_over_steps_has_a_line_per_rank_and_says_where_it_went_wrong() ->
     figure = call_over_runs_figure(data)
     assert [trace["name"] for trace in figure["data"]] == ["rank 0", "rank 1", "this call"]
     assert figure["data"][1]["x"] == list(range(10))
-    text = english(call_over_runs_said(data))
+    text = english(call_over_runs_phrases(data))
     assert "First above 1 in step 6 on rank 1." in text
     assert "f, steps: 10, ranks: 2." in text
     assert len(call_over_runs_table(data).rows) == 20
@@ -125,11 +125,11 @@ def test_many_steps_and_ranks_stay_small_and_keep_the_worst() -> None:
     assert len(strict(figure)) < 300_000
     worst = next(trace for trace in figure["data"] if trace["name"] == "rank 50")
     assert 1234 in worst["x"]
-    assert "Largest error 77 in step 1234 on rank 50." in english(call_over_runs_said(data))
+    assert "Largest error 77 in step 1234 on rank 50." in english(call_over_runs_phrases(data))
 
 
 @pytest.mark.parametrize("values", [[np.nan], [0.0], [np.inf]])
 def test_a_call_seen_once_is_drawn_or_said(values: list[float]) -> None:
     data = call_over_runs_data("f", [0], [0], values, current=(0, 0))
-    assert english(call_over_runs_said(data))
+    assert english(call_over_runs_phrases(data))
     assert call_over_runs_figure(data)["data"]

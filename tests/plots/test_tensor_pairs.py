@@ -14,19 +14,24 @@ from hypothesis.extra import numpy as hnp
 
 from dumpscope.errors import UsageError
 from dumpscope.export.number_csv import plain_csv
-from dumpscope.plots.pair.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
+from dumpscope.plots.pair.density import (
+    pair_density_data,
+    pair_density_figure,
+    pair_density_phrases,
+    pair_density_table,
+)
 from dumpscope.plots.pair.difference_map import (
     COLUMNS,
     ROWS,
     difference_map_data,
     difference_map_figure,
-    difference_map_said,
+    difference_map_phrases,
     difference_map_table,
 )
 from dumpscope.plots.pair.histogram import (
     pair_histogram_data,
     pair_histogram_figure,
-    pair_histogram_said,
+    pair_histogram_phrases,
     pair_histogram_table,
 )
 from dumpscope.plots.pair.pieces import BLOCK, difference, pieces
@@ -66,7 +71,7 @@ def test_no_numbers_and_no_shape_break_a_picture(pair: tuple[np.ndarray, np.ndar
     places = difference_map_data(target, golden, log=log)
     figures = pair_histogram_figure(histogram), pair_density_figure(density), difference_map_figure(places)
     assert all(strict(figure) for figure in figures)
-    for said in (pair_histogram_said(histogram), pair_density_said(density), difference_map_said(places)):
+    for said in (pair_histogram_phrases(histogram), pair_density_phrases(density), difference_map_phrases(places)):
         assert english(said)
     for found in (pair_histogram_table(histogram), pair_density_table(density), difference_map_table(places)):
         assert plain_csv(found.columns, found.rows).count("\r\n") == len(found.rows) + 1
@@ -80,7 +85,7 @@ def test_no_numbers_and_no_shape_break_a_picture(pair: tuple[np.ndarray, np.ndar
 def test_every_dtype_is_drawn_and_equal_tensors_are_called_equal(dtype: Any) -> None:
     golden = (np.arange(60).reshape(3, 4, 5) % 7).astype(dtype)
     target = golden.copy()
-    assert "All elements are equal." in english(difference_map_said(difference_map_data(target, golden)))
+    assert "All elements are equal." in english(difference_map_phrases(difference_map_data(target, golden)))
     assert pair_density_data(target, golden).on == 60
     assert pair_histogram_data(target, golden).equal == 60
     target[1, 2, 3] = 0 if golden[1, 2, 3] else 1
@@ -104,7 +109,7 @@ def test_only_rows_1_and_5_differ_is_said_and_seen() -> None:
     target = golden.copy()
     target[[1, 5]] *= 1.5
     data = difference_map_data(target, golden)
-    assert "Only rows 1, 5 of 8 differ (dim 0)." in english(difference_map_said(data))
+    assert "Only rows 1, 5 of 8 differ (dim 0)." in english(difference_map_phrases(data))
     assert data.axes == (0, 1)
     assert np.flatnonzero(data.cells.any(axis=1)).tolist() == [1, 5]
     figure = difference_map_figure(data)
@@ -120,7 +125,7 @@ def test_rows_that_stand_out_of_noise_are_named() -> None:
     target = golden + random.normal(size=golden.shape) * 1e-6
     target[[7, 40, 41]] += 0.1
     assert "Of the 64 rows of dim 0, 7, 40–41 stand out" in english(
-        difference_map_said(difference_map_data(target, golden))
+        difference_map_phrases(difference_map_data(target, golden))
     )
 
 
@@ -130,7 +135,7 @@ def test_the_map_opens_with_the_dimensions_that_tell_most() -> None:
     target[:, 3] += 1.0
     data = difference_map_data(target, golden)
     assert 1 in data.axes
-    assert "Only indices 3 of 6 differ (dim 1)." in english(difference_map_said(data))
+    assert "Only indices 3 of 6 differ (dim 1)." in english(difference_map_phrases(data))
     chosen = difference_map_data(target, golden, axes=(-1, 0))
     assert chosen.axes == (3, 0)
     assert chosen.cells.shape == (4, 2)
@@ -179,7 +184,7 @@ def test_nan_on_one_side_is_a_cell_of_its_own_and_nan_on_both_is_none() -> None:
     data = difference_map_data(target, golden)
     assert np.argwhere(data.lost).tolist() == [[2, 3], [3, 3]]
     assert not data.cells.any()
-    assert "NaN or infinite on one side only, or differing in which: 2." in english(difference_map_said(data))
+    assert "NaN or infinite on one side only, or differing in which: 2." in english(difference_map_phrases(data))
     assert difference_map_figure(data)["data"][1]["z"][2] == [None, None, None, 1]
 
 
@@ -195,7 +200,7 @@ def test_complex_numbers_of_equal_size_and_other_phase_differ() -> None:
     golden = np.array([1 + 0j, 0 + 2j], dtype=np.complex64)
     target = np.array([0 + 1j, 0 + 2j], dtype=np.complex64)
     assert pair_histogram_data(target, golden).equal == 1
-    assert "Differing by their phase alone: 1." in english(pair_density_said(pair_density_data(target, golden)))
+    assert "Differing by their phase alone: 1." in english(pair_density_phrases(pair_density_data(target, golden)))
 
 
 def test_quantiles_are_right_and_their_gap_is_told() -> None:
@@ -205,7 +210,7 @@ def test_quantiles_are_right_and_their_gap_is_told() -> None:
     assert found.target[found.levels == 0.5] == 1000
     assert (found.golden[0], found.golden[-1], found.target[-1]) == (0, 1000, 2000)
     assert "Quantiles part most at 1: target 2000, golden 1000." in english(
-        pair_histogram_said(pair_histogram_data(golden * 2, golden))
+        pair_histogram_phrases(pair_histogram_data(golden * 2, golden))
     )
 
 
@@ -251,7 +256,7 @@ class TestFiveMillionPoints:
         assert (data.target.low, data.target.high, data.target.nan) == (-4321.25, 1234.5, 1)
         assert (data.quantiles.target[0], data.quantiles.target[-1]) == (-4321.25, 1234.5)
         assert data.target.counts.sum() == 5_000_000 - 1
-        text = english(pair_histogram_said(data))
+        text = english(pair_histogram_phrases(data))
         assert "between -4321 and 1234" in text
         assert "1 nan" in text
         assert data.quantiles.sampled is not None

@@ -21,6 +21,7 @@ TOLD: dict[str, Any] = {
     "numerics": {"deterministic_algorithms": True, "threads": 8},
     "seeds": {"seed": 6142048104111637206, "rm_dropout": False},
     "environment": {"HCCL_DETERMINISTIC": "True"},
+    "unrecorded": {"torch.Tensor.copy_": 3, "x": "many", "y": True},
 }
 
 
@@ -36,6 +37,7 @@ def test_every_group_is_read_as_text_and_missing_settings_are_the_defaults(tmp_p
     assert problems == []
     assert run is not None
     assert run.versions == {"torch": "2.5.1", "cann": "8.0.RC2"}
+    assert run.unrecorded == {"torch.Tensor.copy_": 3}
     assert run.accelerators == ["npu: Ascend910B"]
     assert run.numerics == {"deterministic_algorithms": "true", "threads": "8"}
     assert run.seeds == {"seed": "6142048104111637206", "rm_dropout": "false"}

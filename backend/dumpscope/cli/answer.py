@@ -1,11 +1,11 @@
-"""Prints the answer of a comparison: the cause first, then where it shows, then the numbers."""
+"""Prints the answer of a comparison: first the cause, then where the difference appears, then the numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from dumpscope.cli.printing import line, listed, number, plural, styled
+from dumpscope.cli.printing import line, list_numbers, number, plural, styled
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
 from dumpscope.export.report import headline, settings_sentences
@@ -19,7 +19,7 @@ _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_re
 
 
 def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
-    """Print everything a person needs to go on without opening a file. places: step and rank of all that was compared"""
+    """Print everything that a person needs without opening a file. places: all compared (step, rank)"""
     bad = bool(answer.origins or answer.first_no or answer.compared_nothing)
     line(styled(headline(answer), "red" if bad else "green"))
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
@@ -156,6 +156,6 @@ def _side(side: Side) -> str:
         framework=side.framework or tell("cli.unknown_framework"),
         task=side.task or "?",
         level=side.level or "?",
-        listed=listed(side.steps),
-        listed2=listed(side.ranks),
+        listed=list_numbers(side.steps),
+        listed2=list_numbers(side.ranks),
     )

@@ -1,6 +1,6 @@
-"""The list of commands, and what a shell sees of them: exit statuses and one clear line per error.
+"""The list of commands, their exit statuses, and one clear line per error.
 
-A command lives in a file of its own, which is imported only when it runs or its help is shown: starting must be cheap.
+Each command is in its own file, which is imported only when the command runs or its help is shown: starting must be fast.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ COMMANDS: Final = {
     "demo": "Compare two bundled real dumps that hold a known fault, and serve the result.",
     "reproduce": "Write a script that runs one call of a dump alone, forward and backward, and judges it.",
     "precheck": "Run every API of a dump alone against a higher-precision CPU reference.",
-    "precheck-compare": "Compare the pre-checks of two devices: where does the first one err more?",
-    "bisect": "Find the smallest set of calls that repairs a program when they run differently.",
+    "precheck-compare": "Compare the pre-checks of two devices: is the first one less accurate?",
+    "bisect": "Find the smallest set of calls that must run differently to repair a program.",
     "msprobe": "Take a command line of msprobe: `dumpscope msprobe compare -tp A -gp B -o out`.",
     "handover": "Pack one call for the owner of the operator: script, tensors, stack, environment, matrix.",
 }
-"""Every command and its line in the list: `name` is the function `name` of `dumpscope.cli.commands.name`."""
+"""Every command and its line in the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`."""
 
 
 class _Commands(TyperGroup):
-    """Lists the commands without importing them, and imports the one that is asked for."""
+    """Lists the commands without importing them, and imports only the requested one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, listed, rest = super().resolve_command(ctx, args)
@@ -69,7 +69,7 @@ def load_command(name: str) -> Any:
 
 
 def _list_only() -> None:
-    """Stands for a command in the list; load_command gives the one that runs."""
+    """Placeholder for a command in the list; load_command returns the real one."""
 
 
 for _name, _line in COMMANDS.items():
@@ -96,7 +96,7 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point of the `dumpscope` command; ends the process with the contract's exit status."""
+    """Entry point of the `dumpscope` command; ends the process with a documented exit status."""
     collect_rarely()
     sys.exit(status(list(sys.argv[1:] if arguments is None else arguments)))
 
@@ -115,7 +115,7 @@ def status(arguments: list[str]) -> int:
 
 
 def take_language(arguments: list[str]) -> tuple[list[str], str | None]:
-    """The arguments without `--lang LANGUAGE`, wherever it stands before a `--`, and the language; None where it is not given."""
+    """The arguments without `--lang LANGUAGE` (anywhere before a `--`), and the language, None if it is not given."""
     out: list[str] = []
     language = None
     rest = iter(arguments)
@@ -155,13 +155,13 @@ def _status(arguments: list[str]) -> int:
         return _complain(translate(str(error)), BAD_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _complain(tell("cli.interrupted"), INTERRUPTED)
-    except (BrokenPipeError, SystemExit):  # nobody reads our output any more; what is still buffered goes nowhere
+    except (BrokenPipeError, SystemExit):  # the reader of our output has closed it: discard what is still buffered
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
         return OUTPUT_CLOSED
     except OSError as error:
         return _complain(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), BAD_USAGE)
     except Exception as error:
-        usage = getattr(error, "format_message", None)  # typer brings its own click or uses the installed one
+        usage = getattr(error, "format_message", None)  # typer has its own click or uses the installed one
         if usage is not None:
             return _complain(" ".join(str(usage()).split()), BAD_USAGE)
         if os.environ.get("DUMPSCOPE_DEBUG"):

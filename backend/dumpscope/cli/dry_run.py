@@ -1,4 +1,4 @@
-"""`dumpscope compare --dry-run`: what would be matched, rule by rule, and what would stay without a partner."""
+"""`dumpscope compare --dry-run`: which calls would be matched, by rule, and which would have no partner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dumpscope.pipeline.compare.in_process import preview_layouts
 from dumpscope.texts import rendered, tell
 
 SHOWN: Final = 20
-"""Calls without a partner that are printed of a rank; --json lists all."""
+"""Calls without a partner that are printed per rank; --json lists all."""
 
 
 def print_dry_run(target: Path, golden: Path, options: Options, *, as_json: bool) -> int:

@@ -1,7 +1,7 @@
-"""How a server ends that a signal tells to end: at once while it starts, gracefully once it serves.
+"""Ends a server after a signal: at once while it starts, gracefully when it serves.
 
-KeyboardInterrupt does not suffice while it starts: Python drops an exception that is raised while it runs a destructor or the
-callback of a weak reference, and every import runs some. A server that was interrupted there started all the same, and ran on.
+KeyboardInterrupt is not enough during the start: Python drops an exception that is raised in a destructor or in the
+callback of a weak reference, and every import runs some of these. A server interrupted there would start anyway and run on.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _NUMBERS: Final = tuple(
 
 
 class Server(Protocol):
-    """What uvicorn's server has. started: it answers requests"""
+    """The used part of uvicorn's server. started: it answers requests"""
 
     started: bool
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end gracefully."""
+        """Start a graceful end."""
 
 
 class Ending:
-    """Takes the signals that end a process while the block runs. A signal that is ignored stays ignored (nohup).
+    """Handles the signals that end a process while the block runs. An ignored signal stays ignored (nohup).
 
-    asked: the signal that came, None where none did
+    asked: the received signal, or None
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Ending:
             for number in _NUMBERS:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self.end)
-        atexit.register(self._at_exit)  # the first to register is the last to run: all others have tidied up by then
+        atexit.register(self._at_exit)  # the first registered function runs last, after all others have cleaned up
         return self
 
     def __exit__(
@@ -62,13 +62,13 @@ class Ending:
             raise KeyboardInterrupt
         atexit.unregister(self._at_exit)
 
-    def serves(self, server: Server) -> None:
-        """From the moment that it answers requests this server ends gracefully."""
+    def begin_serving(self, server: Server) -> None:
+        """End this server gracefully as soon as it answers requests."""
         self._server = server
 
     @contextmanager
-    def removing(self, make: Callable[[], tuple[Any, Callable[[], None]]]) -> Iterator[Any]:
-        """Make what must not outlive the process, given with what removes it; a signal waits until both are known."""
+    def own(self, make: Callable[[], tuple[Any, Callable[[], None]]]) -> Iterator[Any]:
+        """Make what must not outlive the process. `make` returns it and the function that removes it; a signal waits for both."""
         self._held = True
         try:
             made, remove = make()
@@ -95,14 +95,14 @@ class Ending:
         for remove in self._removals:
             with suppress(Exception):
                 remove()
-        with suppress(OSError):  # the terminal has gone
+        with suppress(OSError):  # the terminal was closed
             os.write(2, b"dumpscope: interrupted\n")
         if number == signal.SIGINT:
             os._exit(INTERRUPTED)
         _die(number)
 
     def _at_exit(self) -> None:
-        """Whoever sent a signal other than Ctrl-C expects the process to end by it."""
+        """The sender of a signal other than Ctrl-C expects the process to end with this signal."""
         if self.asked is not None and self.asked != signal.SIGINT:
             _die(self.asked)
 

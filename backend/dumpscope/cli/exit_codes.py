@@ -1,11 +1,11 @@
-"""Exit statuses of the `dumpscope` command. Scripts rely on the first four: see docs/commands.md."""
+"""Exit statuses of the `dumpscope` command. Scripts rely on the first four (docs/commands.md)."""
 
 from __future__ import annotations
 
 from typing import Final
 
 COMPARED: Final = 0
-"""Done, everything that matters was judged, and nothing is wrong."""
+"""Done: everything that matters was judged, and nothing is wrong."""
 DIVERGED: Final = 1
 """Something is wrong: a divergence, a NaN, a failed call."""
 BAD_USAGE: Final = 2

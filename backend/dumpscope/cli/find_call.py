@@ -1,4 +1,4 @@
-"""Finding the one call that `reproduce` and `handover` are about."""
+"""Finds the call for `reproduce` and `handover`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dumpscope.texts import say
 
 @contextmanager
 def open_call(path: Path, node: str | None, step: int | None, rank: int | None) -> Iterator[FoundCall]:
-    """The call that `node` names in the dump at `path`, or the saved call at `path`."""
+    """The call `node` in the dump at `path`, or the saved call at `path`."""
     if is_saved(path):
         yield find_saved(str(path))
         return

@@ -1,4 +1,4 @@
-"""Opens the dump that a path names, archives included, and reads its ranks."""
+"""Opens the dump at a path, also in an archive, and reads its ranks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dumpscope.texts import say
 
 @contextmanager
 def open_layout(path: Path) -> Iterator[DumpIndex]:
-    """Steps and ranks of the dump at `path`; an archive is unpacked into a temporary folder that lives as long as the block."""
+    """Steps and ranks of the dump at `path`; an archive is unpacked, and removed at the end of the block."""
     with TemporaryFolder() as room:
         yield open_dump(path, room.path)
 
 
 def read_ranks(layout: DumpIndex) -> Iterator[tuple[RankRef, RankDump | Problem]]:
-    """Every rank of a dump; one that cannot be read at all is a Problem, and the others follow."""
+    """Every rank of a dump; a rank that cannot be read at all is a Problem, and reading continues."""
     for ref in layout.ranks:
         try:
             yield ref, read_rank(ref)
@@ -30,7 +30,7 @@ def read_ranks(layout: DumpIndex) -> Iterator[tuple[RankRef, RankDump | Problem]
 
 
 def require_read(read: int, layout: DumpIndex, problems: list[Problem]) -> None:
-    """Raise UnreadableError where no rank of the dump could be read."""
+    """Raise UnreadableError if no rank of the dump could be read."""
     if not read:
         why = problems[0].message if problems else say("pipeline.no_rank_found")
         raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=layout.root)

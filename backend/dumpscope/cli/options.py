@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and how lists are given."""
+"""Arguments and options of several commands, and the ways to give lists."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Host = Annotated[
 ]
 
 _VALUES: Final = {"--step": re.compile(r"-?\d+"), "--rank": re.compile(r"-?\d+"), "--root": re.compile(r"[^-].*")}
-"""Options that take several values in a row, and what such a value looks like."""
+"""Options that take several values in a row, and the form of a value."""
 
 
 def split_commas(values: Iterable[str] | None) -> tuple[str, ...]:
-    """The words of options that may hold several, separated by commas."""
+    """The words of options that may hold several words, separated by commas."""
     return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())
 
 

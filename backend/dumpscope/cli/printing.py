@@ -1,4 +1,4 @@
-"""Printing: JSON documents on stdout, text with a little colour where a person reads it."""
+"""Printing: JSON documents on stdout, text with a little colour for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_json(document: Any) -> None:
 
 
 def styled(text: str, style: str, stream: TextIO | None = None) -> str:
-    """`text` in a style where the stream is a terminal that wants colour."""
+    """`text` in a style if the stream is a terminal with colour."""
     stream = stream or sys.stdout
     if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
@@ -30,7 +30,7 @@ def styled(text: str, style: str, stream: TextIO | None = None) -> str:
 
 
 def safe(text: str) -> str:
-    """Text without control characters other than our own colours: a name from a dump must not steer a terminal."""
+    """Text without control characters except our own colours: a name from a dump must not control the terminal."""
     return "".join(
         part
         if place % 2
@@ -44,7 +44,7 @@ def line(text: str = "") -> None:
 
 
 def number(value: float | int | str | None, state: int = State.FINITE) -> str:
-    """A stored number for reading, "-" where there is none."""
+    """A stored number for people, "-" if there is none."""
     if value is None or state == State.ABSENT:
         return "-"
     if state != State.FINITE:
@@ -59,6 +59,6 @@ def plural(count: int, word: str) -> str:
     return tell(f"count.{word.replace(' ', '_')}", count=count)
 
 
-def listed(numbers: list[int], limit: int = 12) -> str:
+def list_numbers(numbers: list[int], limit: int = 12) -> str:
     shown = ", ".join(map(str, numbers[:limit]))
     return f"{shown}, … ({len(numbers)})" if len(numbers) > limit else shown or tell("cli.none")

@@ -1,4 +1,4 @@
-"""Progress on stderr: one line that is rewritten on a terminal, a plain line per tenth otherwise."""
+"""Progress on stderr: one rewritten line on a terminal, otherwise a plain line per tenth."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _WIDTH = 78
 
 
 class Progress:
-    """Use as a context; `quiet` says nothing at all."""
+    """Use as a context. quiet: print nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._language = current_language()  # work may report from other threads, which begin with English
+        self._language = current_language()  # work may report from other threads, which start with English
         self._live = not quiet and sys.stderr.isatty()
         self._said = -1
         self._shown = False
@@ -43,7 +43,7 @@ class Progress:
             sys.stderr.write(f"{done:4.0%} {safe(message)}\n")
 
     def clear(self) -> None:
-        """Take the live line away before something else is printed."""
+        """Remove the live line before something else is printed."""
         if self._shown:
             sys.stderr.write("\r" + " " * _WIDTH + "\r")
             sys.stderr.flush()

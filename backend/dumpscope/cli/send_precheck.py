@@ -15,15 +15,15 @@ from dumpscope.errors import NotFoundError, UnreadableError, UsageError
 from dumpscope.texts import say
 
 PIECE: Final = 2 << 20
-"""Characters of lines sent at once; JSON in JSON grows."""
+"""Characters of lines sent at once; lines grow when they become JSON inside JSON."""
 SECONDS: Final = 120.0
 
 
 def send(server: str, dump: Path, lines: Iterable[str]) -> int:
-    """Send lines of precheck.jsonl to the dump of this path on the server, or to the one that the address names.
+    """Send lines of precheck.jsonl to the dump with this path on the server, or to the dump in the address.
 
-    server: http://HOST:PORT, or with /dumps/ID behind it; DUMPSCOPE_TOKEN is its token
-    Returns how many rows it keeps. Raises UsageError, NotFoundError, UnreadableError."""
+    server: http://HOST:PORT, or http://HOST:PORT/dumps/ID; DUMPSCOPE_TOKEN is its token
+    Returns the number of stored rows. Raises UsageError, NotFoundError, UnreadableError."""
     base, _, page = server.rstrip("/").partition("/dumps/")
     if urlsplit(base).scheme not in ("http", "https"):
         raise UsageError(say("cli.no_address_server", server=f"{server!r}"), hint=say("cli.server_http_127_0_0_1"))
@@ -35,7 +35,7 @@ def send(server: str, dump: Path, lines: Iterable[str]) -> int:
 
 
 def _id_of(base: str, dump: Path) -> str:
-    """The newest dump of this path that the server has."""
+    """The server's newest dump with this path."""
     wanted = str(dump.resolve())
     found = _ask(f"{base}/api/dumps?limit=100&q={quote(wanted[-400:])}")
     for row in found["items"]:
@@ -47,7 +47,7 @@ def _id_of(base: str, dump: Path) -> str:
 
 
 def _pieces(lines: Iterable[str]) -> Iterator[str]:
-    """Texts of about PIECE characters, each with the line that names the device before it."""
+    """Texts of about PIECE characters, each beginning with the line that names the device."""
     head, held, size = "", [], 0
     for line in lines:
         if not head:
@@ -73,14 +73,14 @@ def _ask(address: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
             found: dict[str, Any] = json.load(reply)
             return found
     except HTTPError as error:
-        raise UnreadableError(_said(error), where=address) from error
+        raise UnreadableError(_error_text(error), where=address) from error
     except (URLError, OSError, ValueError) as error:
         raise UnreadableError(
             say("cli.no_answer", error=error), where=address, hint=say("cli.server_running")
         ) from error
 
 
-def _said(error: HTTPError) -> str:
+def _error_text(error: HTTPError) -> str:
     try:
         return str(json.load(error)["detail"])
     except (ValueError, KeyError, TypeError, OSError):

@@ -25,7 +25,7 @@ _EXACT = 2**53
 
 
 def wire(value: Any) -> Any:
-    """Any value as strict JSON can hold it: "nan", "inf" and "-inf" as text, integers past 2**53 as text."""
+    """A value for strict JSON: "nan", "inf" and "-inf" as text, integers past 2**53 as text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, bool) or value is None or isinstance(value, str):
@@ -83,7 +83,7 @@ def document(answer: Answer) -> dict[str, Any]:
 
 
 def reference_document(reference: Reference) -> dict[str, Any]:
-    """The third dump: who is farther from it at how many item pairs, and where the golden itself went wrong."""
+    """The reference dump: at how many item pairs each side is farther from it, and where the golden itself went wrong."""
     return {
         **_side(reference.side),
         "target_farther": reference.target_farther,
@@ -106,7 +106,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def origin_document(origin: Origin) -> dict[str, Any]:
-    """One origin as the contract lists it."""
+    """One origin with the keys of the JSON document."""
     return {
         "step": origin.step,
         "rank": origin.rank,
@@ -128,7 +128,7 @@ def origin_document(origin: Origin) -> dict[str, Any]:
 
 
 def joined_document(joined: Joined) -> dict[str, Any]:
-    """Which ranks were joined, and how."""
+    """The joined ranks, and how they were joined."""
     return {
         "plan": joined.plan,
         "reasons": [english([reason]) for reason in joined.reasons],
@@ -147,7 +147,7 @@ def problem_document(problem: Problem) -> dict[str, Any]:
 
 
 def pair_texts(table: Table) -> Iterator[list[str]]:
-    """Every item pair as `--pairs` lists it, some thousand JSON objects at a time."""
+    """Every item pair for `--pairs`, a few thousand JSON objects at a time."""
     verdict = table.coded(VERDICT_WORDS, table.verdict).shown(str)
     words = [source.shown(str) for source in (table.match, table.rule)]
     columns = [words[0], table.confidence.shown(_same), table.leftover.shown(_same), verdict, words[1]]
@@ -174,7 +174,7 @@ def pair_texts(table: Table) -> Iterator[list[str]]:
 
 
 class _Metric:
-    """One number of the pairs as `, "name": value`, nothing where it does not apply."""
+    """One number of the pairs as `, "name": value`, or "" if it does not apply."""
 
     def __init__(self, name: str, series: Series) -> None:
         self._key = f', "{name}": '
@@ -205,7 +205,7 @@ def _strings(texts: Sequence[str | None]) -> list[str]:
 
 
 def json_text(answer: Answer, tables: Iterable[Table] | None = None) -> Iterator[str]:
-    """The document as text, piece by piece, with every item pair of `tables`: pairs are never held together in memory."""
+    """The document as text, piece by piece, with every item pair of `tables`; memory never holds all pairs."""
     text = json.dumps(document(answer), ensure_ascii=False, allow_nan=False)
     if tables is None:
         yield text + "\n"

@@ -24,15 +24,15 @@ BY_NAME: Final = {
     "ptdbg-csv": "dumpscope.ptdbg.export.files:write_csv",
     "ptdbg-xlsx": "dumpscope.ptdbg.export.files:write_xlsx",
 }
-"""Writers of other packages, loaded where they are asked for: called with folder, answer and tables, they return their files."""
+"""Writers in other packages, loaded on demand. Each takes folder, answer and tables, and returns its files."""
 FORMATS: Final = ("csv", "xlsx", "json", "html", "junit", *BY_NAME)
 
 Tables = Sequence[Callable[[], Table]]
-"""A fresh table per call: its columns live as long as one format needs them."""
+"""A new table per call, so that its columns are freed after each format."""
 
 
 def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
-    """The formats without repetition; raises UsageError for one that does not exist."""
+    """The formats without duplicates; raises UsageError for an unknown format."""
     wanted = tuple(dict.fromkeys(formats))
     for name in wanted:
         if name not in FORMATS:
@@ -43,7 +43,7 @@ def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_writable(folder: Path) -> None:
-    """Raise UsageError where result files could not be made in `folder`, which need not exist; leaves nothing behind."""
+    """Raise UsageError if result files cannot be made in `folder`, which need not exist. Leaves no files."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(say("report.file_results_need_folder"), where=str(folder))
     place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
@@ -66,9 +66,9 @@ def write_files(
     *,
     pairs: bool = False,
 ) -> list[Path]:
-    """Write every format; a file appears only when it is whole, and replaces one of the same name. Returns the files.
+    """Write every format; a file appears only when it is complete, and replaces a file of the same name. Returns the files.
 
-    pairs: the JSON lists every item pair too
+    pairs: also list every item pair in the JSON
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -97,7 +97,7 @@ def write_files(
 
 
 def unit_suffix(table: Table, *, alone: bool) -> str:
-    """What the name of a table's file has of its step and rank, "" for a lone table."""
+    """Step and rank in the name of a table's file; "" if there is only one table."""
     return "" if alone else f"_step{table.step}_rank{table.rank}"
 
 
@@ -107,7 +107,7 @@ def write_text(part: str, pieces: Iterable[str]) -> None:
 
 
 def write_whole(path: Path, fill: Callable[[str], None]) -> Path:
-    """Let `fill` write another file, which takes the name `path` once it is whole."""
+    """Let `fill` write a temporary file, and rename it to `path` when it is complete."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         fill(str(part))

@@ -1,4 +1,4 @@
-"""A result as JUnit XML, which continuous integration shows: a suite per step and rank, a case per call, a failure per No."""
+"""A result as JUnit XML for continuous integration: a suite per step and rank, a case per call, a failure per No."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dumpscope.domain.facts import CLASS_WORDS, Verdict
 from dumpscope.export.table.unit_table import Table
 
 SHOWN: Final = 20
-"""Items whose reasons a failure lists; how many more there are is said."""
+"""Items whose reasons a failure lists; a count stands for the others."""
 
 _UNFIT: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, even escaped."""
+"""Characters that XML 1.0 cannot hold, even escaped."""
 
 
 def junit_text(tables: Iterable[Table], name: str) -> Iterator[str]:
-    """The document, some thousand calls at a time. name: of the comparison
+    """The document, a few thousand calls at a time. name: of the comparison
 
-    A call fails where its verdict is No, is skipped where nothing was comparable, and passes with a word on stdout at a Warning.
+    A call fails if its verdict is No, is skipped if nothing was comparable, and passes with a text on stdout for a Warning.
     """
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={_attribute(name)}>\n'
     for table in tables:
@@ -60,7 +60,7 @@ def _case(table: Table, place: str, pair: int, name: str, verdict: int, first: i
 
 
 def _reasons(table: Table, first: int, last: int, verdict: int) -> list[str]:
-    """Why the items from row `first` to `last` got the call's verdict, and why the call has no partner."""
+    """Reasons of the items from row `first` to `last` with the call's verdict, and why the call has no partner."""
     rows = np.arange(first, last)
     rows = rows[table.verdict[rows] == verdict]
     shown = rows[:SHOWN]

@@ -11,7 +11,7 @@ from dumpscope.export.table.cell_text import cell
 
 
 def plain_csv(columns: Sequence[str], rows: Sequence[Sequence[Number]]) -> str:
-    """One heading, then the rows; numbers in full, not-finite ones as `nan`, `inf` and `-inf`, nothing as an empty cell."""
+    """One heading, then the rows; numbers with all digits, non-finite ones as `nan`, `inf` and `-inf`, None as an empty cell."""
     sheet = io.StringIO()
     writer = csv.writer(sheet)
     writer.writerow(columns)

@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens offline, holds no script, and says first what went wrong."""
+"""The report: one HTML file that opens offline, has no script, and begins with what went wrong."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dumpscope.texts import current_language, on_ranks, tell, translate, word
 TOP_ROWS: Final = 200
 LISTED: Final = 500
 ORIGINS: Final = 50
-"""Most origins, and calls where the golden is off, that are listed one by one."""
+"""Most origins, and calls at which the golden is wrong, that are listed one by one."""
 LETTERS: Final = 300
-"""Of a name or sentence in a list; what is longer is cut in its middle."""
+"""Length of a name or sentence in a list; longer ones are cut in the middle."""
 _FRAMES: Final = 64
 _SHOWN: Final = {
     "tensor": ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "nonfinite_disagree"),
@@ -40,7 +40,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopRow:
-    """One item pair of the list of the worst. target, golden: item names, "" where there is none; metrics: numbers by name"""
+    """One item pair in the list of the worst. target, golden: item names, "" if there is none; metrics: numbers by name"""
 
     target: str
     golden: str
@@ -51,7 +51,7 @@ class TopRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What the report shows. top: pairs with verdict No, worst first or in the run's order, at most TOP_ROWS are shown
+    """Data of the report. top: pairs with verdict No, worst first or in the run's order, at most TOP_ROWS are shown
     unmatched_target, unmatched_golden: names of calls without a partner; classes: number of calls by class
     """
 
@@ -129,7 +129,7 @@ def _banner(answer: Answer) -> Iterator[str]:
 
 
 def settings_sentences(answer: Answer) -> list[str]:
-    """How the two dumps were taken differently, in the language of this context."""
+    """Differences in the settings of the two dumps, in the language of this context."""
     said = answer.settings_said
     if len(said) != len(answer.settings):  # stored by an older version
         return answer.settings
@@ -235,7 +235,7 @@ def _top(report: Report) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    """Escaped, and cut in the middle where it is too long: names begin alike and end differently."""
+    """The text, escaped and cut in the middle if too long, because names begin alike and end differently."""
     if len(text) > LETTERS:
         half = LETTERS // 2
         text = f"{text[:half]} … {text[-half:]}"

@@ -1,6 +1,6 @@
-"""Call stack frames as dumps write them, and the one rule for which of them are the user's own.
+"""Call stack frames as dumps write them, and the one rule that decides which frames are the user's own code.
 
-Command line, report and REST use it; the browser is told.
+Command line, report and REST use it; REST sends the result to the browser.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FRAME: Final = re.compile(
     re.S,
 )
 FRAME_LIMIT: Final = 4000
-"""Characters of a frame that are looked at: matching takes time quadratic in them, and a dump may hold anything."""
+"""Characters of a frame that are matched: time is quadratic in them, and a dump may hold any text."""
 
 SENT_FRAMES: Final = 200
 """Frames of one call stack that are sent at once."""
@@ -28,10 +28,10 @@ _LIBRARY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One frame. A text of another form is `file` as a whole, `line` None.
+    """One frame. A text of another form is completely in `file`, and `line` is None.
 
-    code: the source line, "" where the dump has none
-    own: outside Python's and the frameworks' folders, so that the user can change it
+    code: the source line, "" if the dump has none
+    own: code of the user: outside Python's and the frameworks' folders
     """
 
     file: str
@@ -46,7 +46,7 @@ class Frame:
 
 
 def parse_frame(text: str) -> Frame | None:
-    """A frame from its text, None where the text has another form."""
+    """A frame from its text, None if the text has another form."""
     found = _FRAME.match(text[:FRAME_LIMIT])
     if found is None:
         return None
@@ -70,7 +70,7 @@ def user_frame(stack: Sequence[str]) -> Frame | None:
 
 
 def frame_documents(stack: Sequence[str]) -> list[dict[str, Any]]:
-    """The frames of a stack as JSON holds them."""
+    """The frames of a stack for JSON."""
     return [asdict(frame) for frame in read_frames(stack)]
 
 

@@ -1,4 +1,4 @@
-"""Result tables as a workbook, written as SpreadsheetML text a block of rows at a time.
+"""Result tables as a workbook, written as SpreadsheetML text, one block of rows at a time.
 
 XlsxWriter (constant_memory) takes 5.4 times as long for 100 000 rows of 39 columns, openpyxl (write_only) more than six times.
 """
@@ -21,23 +21,23 @@ from dumpscope.export.table.csv import bind_columns, select_rows
 from dumpscope.export.table.unit_table import Table
 
 SHEET_ROWS: Final = 1_048_575
-"""Rows a sheet holds below its heading."""
+"""Most rows of a sheet below its heading."""
 CELL_TEXT: Final = 32_767
-"""UTF-16 units a cell holds."""
+"""Most UTF-16 units of a cell."""
 SHEET_BYTES: Final = 1_900_000_000
-"""XML of one sheet; past 2 GiB an archive needs a form that not every reader knows."""
+"""Most bytes of XML of a sheet; past 2 GiB an archive needs a form that not every reader supports."""
 EXACT: Final = 2**53
 
 _HEADING: Final = ' s="1"'
 _MARKS: Final = {"No": ' s="2"', "Warning": ' s="3"'}
-"""Styles of verdicts, by their place among the cellXfs of _BOOK_STYLES."""
+"""Styles of verdicts, by their index among the cellXfs of _BOOK_STYLES."""
 _SPECIAL: Final = re.compile("[&<>\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]|_x")
 _HIDDEN: Final = re.compile("[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]|_(?=x[0-9a-fA-F]{4}_)")
-"""What XML cannot hold, and what would be read as the escape of it."""
+"""Characters that XML cannot hold, and text that would be read as an escape."""
 _FILLS: Final = 3
 """Style before the first fill of a row."""
 _ROW: Final = "\x00"
-"""Stands for the row's number until the row is whole."""
+"""Placeholder for the row's number until the row is complete."""
 
 _XML: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _MAIN: Final = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -72,8 +72,8 @@ _SHEET: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What a sheet shows of a table. rows: which of its rows, all where None; fills: code of each row's fill, 0 for none; then
-    cells have no fills of their own"""
+    """The part of a table on a sheet. rows: which of its rows, None for all; fills: code of each row's fill, 0 for none (then
+    single cells have no fill)"""
 
     columns: Callable[[Table], list[TableColumn]]
     rows: Callable[[Table], Bool] | None = None
@@ -84,7 +84,7 @@ USUAL: Final = Sheet(columns=lambda table: columns(table.mode, stacks=table.stac
 
 
 def write_xlsx(target: str | IO[bytes], tables: Iterable[Table], sheet: Sheet = USUAL) -> None:
-    """Write one sheet per table, several where a table is longer than a sheet, with one block of rows as text at a time."""
+    """Write one sheet per table, several if a table is longer than a sheet; only one block of rows is in memory as text."""
     names: list[str] = []
     with ZipFile(target, "w", ZIP_DEFLATED) as book:
         for table in tables:
@@ -158,7 +158,7 @@ def _cell_writer(column: TableColumn, letter: str, marks: Mapping[str, str]) -> 
         if isinstance(value, bool):
             return f'<c r="{letter}{_ROW}" t="b"><v>{int(value)}</v></c>'
         if abs(value) > EXACT if isinstance(value, int) else not math.isfinite(value):
-            return _string(letter, str(value), "")  # a sheet has neither infinities nor exact large integers
+            return _string(letter, str(value), "")  # a sheet can hold neither infinities nor exact large integers
         return f'<c r="{letter}{_ROW}"><v>{value}</v></c>'
 
     ahead, behind = f'<c r="{letter}{_ROW}" t="inlineStr"><is><t>', "</t></is></c>"
@@ -175,7 +175,7 @@ def _cell_writer(column: TableColumn, letter: str, marks: Mapping[str, str]) -> 
 
 
 def _plain(values: Sequence[str]) -> bool:
-    """No text needs more than to be put between tags."""
+    """Whether no text needs escaping."""
     return (
         not _SPECIAL.search("".join(values))
         and not any(map(str.isspace, {end for value in values for end in (value[:1], value[-1:])}))

@@ -1,4 +1,4 @@
-"""Matching: which node and which item of the target is which of the golden, and how sure that is."""
+"""Matching: pairs each node and item of the target with one of the golden, and says how sure each pair is."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Matched:
 
 
 def match(target: RankDump, golden: RankDump, options: Options) -> Matched:
-    """Match two ranks. Raises UsageError where a rule or file is wrong; entries that name nothing are problems."""
+    """Match two ranks. Raises UsageError if a rule or file is wrong; entries that name nothing are problems."""
     matching, pairs, mapped, problems = match_nodes(target, golden, options)
     items = pair_items(target, golden, pairs.target, pairs.golden, _assigned(matching, pairs, mapped))
     return Matched(pairs=pairs, items=items, tree=result_tree(matching, pairs), problems=problems)
 
 
 def check_options(options: Options) -> None:
-    """Raise UsageError where a rule or file is wrong."""
+    """Raise UsageError if a rule or file is wrong."""
     parse_mapping(options)
     load_rules(options.fusion)
     parse_edits(options.matches)
@@ -46,7 +46,7 @@ def check_options(options: Options) -> None:
 def match_nodes(
     target: RankDump, golden: RankDump, options: Options
 ) -> tuple[Matching, NodePairs, dict[int, int], list[Problem]]:
-    """As `match`, without pairing the items; the third are the items that the user pairs."""
+    """Like `match`, but only nodes are paired. Third result: item pairs that the user gave."""
     mapping = parse_mapping(options)
     matching = match_calls(target, golden, mapping, load_rules(options.fusion), fuzzy=options.fuzzy)
     by_hand = apply_edits(matching, parse_edits(options.matches))
@@ -86,7 +86,7 @@ def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], li
 
 
 def _assigned(matching: Matching, pairs: NodePairs, mapped: dict[int, int]) -> Assigned:
-    """Items that the user or the boundary of a fused call pairs."""
+    """Item pairs given by the user or by the boundary of a fused call."""
     assigned = Assigned()
     if not mapped and not matching.fusions:
         return assigned

@@ -1,8 +1,8 @@
-"""Sequence alignment of calls: which call of one side is which call of the other when some were inserted, dropped or renumbered.
+"""Sequence alignment: pairs the calls of two sides when some calls were inserted, dropped or renumbered.
 
-A maximum-weight common subsequence: only calls with equal keys may pair, and among all order-keeping pairings the one with
-the largest summed similarity wins. Small gaps are solved exactly; a long sequence is first cut at places where both
-sides agree, so that the work stays near linear.
+The result is a maximum-weight common subsequence: only calls with equal keys may pair, and of all pairings that keep the
+order the one with the largest sum of similarities is taken. Small gaps are solved exactly; a long sequence is first cut
+where both sides agree, so that the work stays near linear.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 EXACT_CELLS: Final = 250_000
 """Largest gap (rows x columns) solved exactly, about a quarter of a second."""
 WINDOW: Final = 256
-"""Calls of a side that are aligned at a time where no sure place is in sight."""
+"""Calls per side that are aligned at once if no position with agreeing keys is near."""
 LOOKAHEAD: Final = 96
-"""How far a resynchronisation looks for the place where a long gap closes."""
+"""How far to look for the end of a long gap."""
 RUN: Final = 6
 """Calls in a row that must agree before a gap counts as closed."""
 
@@ -23,7 +23,7 @@ Similarity = Callable[[int, int], float]
 
 
 def align(a: Sequence[Hashable], b: Sequence[Hashable], similarity: Similarity) -> list[tuple[int, int]]:
-    """Pairs (i, j), increasing in both, of positions with equal keys.
+    """Return pairs (i, j) of positions with equal keys, increasing in both.
 
     similarity(i, j): weight > 0 of a pair whose keys are equal; 10 and more means "certainly the same call".
     """
@@ -49,7 +49,7 @@ def align(a: Sequence[Hashable], b: Sequence[Hashable], similarity: Similarity) 
 
 
 def align_by_weight(rows: int, columns: int, similarity: Similarity) -> list[tuple[int, int]]:
-    """As `align`, but the weight decides which calls may pair: 0 means that they may not."""
+    """Like `align`, but the weight decides which calls may pair: 0 means that they may not."""
     return _middle([0] * rows, [0] * columns, 0, rows, 0, columns, similarity)
 
 
@@ -81,7 +81,7 @@ def _middle(
 def _resync(
     a: Sequence[Hashable], b: Sequence[Hashable], a0: int, a1: int, b0: int, b1: int, similarity: Similarity
 ) -> tuple[int, int] | None:
-    """Smallest skip (da, db) after which RUN keys in a row agree and the calls look alike."""
+    """Smallest skip (da, db) after which RUN keys in a row agree and the calls look similar."""
     for total in range(2 * LOOKAHEAD):
         for da in range(max(0, total - LOOKAHEAD), min(total, LOOKAHEAD) + 1):
             i, j = a0 + da, b0 + total - da
@@ -98,9 +98,9 @@ def _resync(
 def _window(
     a: Sequence[Hashable], b: Sequence[Hashable], a0: int, a1: int, b0: int, b1: int, similarity: Similarity
 ) -> tuple[list[tuple[int, int]], int, int]:
-    """Pairs at the beginning of a long stretch without a sure place, and where it goes on.
+    """Pair the beginning of a long part in which keys never agree for long. Also returns where to continue.
 
-    A window is solved exactly and only its first three quarters are kept: near its end the pairs depend on what lies beyond.
+    A window is solved exactly and only its first three quarters are kept: near its end the pairs depend on later calls.
     """
     rows = min(a1 - a0, max(WINDOW, WINDOW**2 // (b1 - b0)))
     columns = min(b1 - b0, WINDOW**2 // rows)
@@ -108,7 +108,7 @@ def _window(
     b_end = b0 + (columns if b0 + columns == b1 else columns * 3 // 4)
     found = _exact(a, b, a0, a0 + rows, b0, b0 + columns, similarity)
     kept = [(i, j) for i, j in found if i < a_end and j < b_end]
-    if len(kept) < len(found):  # between the last pair kept and the next one nothing pairs
+    if len(kept) < len(found):  # there is no pair between the last kept pair and the next one
         i, j = found[len(kept)]
         return kept, min(i, a_end), min(j, b_end)
     return kept, a_end, b_end

@@ -1,4 +1,4 @@
-"""Matches made by hand: pairs that a user joined or parted, applied to what the passes found."""
+"""Matches made by hand: the user's edits (match or unmatch a pair), applied to the result of the passes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HINT: Final = say("match.write_matches_docs_matching_md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """join: the two are one call; else the one that is named has no partner, and the other is None"""
+    """join: match target and golden; else unmatch the one that is given (the other is None)"""
 
     join: bool
     target: str | None
@@ -29,7 +29,7 @@ class Edit:
 
 
 def parse_edits(text: str | None) -> tuple[Edit, ...]:
-    """Raises UsageError that says which edit is wrong."""
+    """Read a user's edits. Raises UsageError that names the wrong edit."""
     data = load_yaml(text, "matches", HINT)
     listed = data.get("matches", [])
     if set(data) - {"matches"} or not isinstance(listed, list) or len(listed) > MOST:
@@ -49,7 +49,7 @@ def _edit(number: int, one: object) -> Edit:
 
 
 def write_edits(edits: Sequence[Edit]) -> str:
-    """The yaml that `parse_edits` reads."""
+    """Write edits as the yaml that `parse_edits` reads."""
     listed = [
         {"match" if edit.join else "unmatch": {side: name for side, name in _names(edit) if name is not None}}
         for edit in edits
@@ -62,7 +62,7 @@ def _names(edit: Edit) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
 
 
 def apply_edits(matching: Matching, edits: Sequence[Edit]) -> list[Problem]:
-    """Join and part calls in order, forward calls with their backward; names that this rank does not hold are problems."""
+    """Apply the edits in order, to forward calls with their backward. Names that this rank does not have are problems."""
     if not edits:
         return []
     sides = matching.target, matching.golden
@@ -87,7 +87,7 @@ def apply_edits(matching: Matching, edits: Sequence[Edit]) -> list[Problem]:
 
 
 def _apply(matching: Matching, t: int | None, g: int | None) -> None:
-    """Part both from what they are paired with; join them where both are given."""
-    matching.part(t, g)
+    """Take both from their partners, and pair them if both are given."""
+    matching.unpair(t, g)
     if t is not None and g is not None:
         matching.pair(t, g, Method.MAPPED)

@@ -1,7 +1,7 @@
-"""Which node of the target is which node of the golden.
+"""Pairs the nodes of the target with the nodes of the golden.
 
-Forward calls are aligned module by module, so that one inserted call never shifts what stands in another module. Backward
-nodes follow the forward call they belong to; what is left is matched by name, then by place.
+Forward calls are aligned module by module, so that an inserted call never shifts the calls of another module. Backward
+nodes follow their forward call; the remaining nodes are matched by name, then by position.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def match_calls(
 ) -> Matching:
     """Match all entries of two sides; item mappings are applied later (dumpscope.match.items).
 
-    Where calls are so alike that several pairings are equally good, which one is taken must not depend on who is called
-    target. So both orders are computed as one; only the user's renames have a direction.
+    If calls are so similar that several pairings are equally good, the choice must not depend on which side is called
+    target. So the sides are put into a fixed order first; only the user's renames have a direction.
     """
     if not mapping.renames and _order(golden) < _order(target):
         return _matched(golden, target, mapping, rules, fuzzy=fuzzy).flipped()
@@ -37,7 +37,7 @@ def match_calls(
 
 
 def _order(dump: RankDump) -> tuple[list[str], bytes]:
-    """Any order of dumps that tells all of them apart that can match in more than one way."""
+    """Key that orders two dumps. It differs for all dumps that can match in more than one way."""
     return dump.tree.names, dump.tree.parent.tobytes()
 
 
@@ -63,7 +63,7 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
 
 
 def _rename(matching: Matching, mapping: Mapping) -> None:
-    """What the user's files say of modules, then the rename rules of everything else's label, and of theirs."""
+    """Labels renamed by the user's files (modules), then by the rename rules (modules and all other labels)."""
     side = matching.target
     modules = {x for x, kind in zip(side.label, side.kind, strict=True) if kind == NodeKind.MODULE}
     matching.renamed = rename_labels(modules, mapping)
@@ -117,8 +117,8 @@ def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> N
 
 
 def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
-    """Modules left over in the same parent are one module under two names where they run the same calls; else where
-    they stand under the same name and differ in class; else where class and input shapes are the same."""
+    """Pair unmatched modules of the same parent if they run the same calls; else if they have the same name and another
+    class; else if they have the same class and input shapes."""
     target, golden = matching.target, matching.golden
     traits: tuple[Callable[[Side, int], Hashable], ...] = (
         lambda side, entry: tuple(_content(side, entry)),
@@ -139,7 +139,7 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
 
 
 def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:
-    """What a module runs: labels of the calls below it, or its class and input shapes where it holds none."""
+    """Content of a module: labels of the calls below it, or its class and input shapes if it has no calls."""
     below = [child for child in side.children.get(entry, ()) if is_call(side, child)]
     if not below:
         shapes = side.signature(entry)[0]
@@ -153,7 +153,7 @@ def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:
 
 
 def _match_backward(matching: Matching) -> None:
-    """Match backward nodes through their forward calls: partners of the forward calls give partners of the backward nodes."""
+    """Match backward nodes through their forward calls: if two forward calls are partners, so are their backward nodes."""
     target, golden = matching.target, matching.golden
     forward = {
         (target.label[t], target.index[t]): (golden.label[g], golden.index[g])
@@ -193,14 +193,14 @@ def _same_firing(matching: Matching, t: int, g: int) -> bool:
 
 
 def _backward_parents(matching: Matching) -> Iterator[tuple[int, int]]:
-    """Recomputed forward calls (checkpointing) stand below backward modules."""
+    """Backward modules, with recomputed forward calls (checkpointing) below them."""
     for t, g in matching.partner.items():
         if matching.target.direction[t] == Direction.BACKWARD and t in matching.target.children:
             yield t, g
 
 
 def _match_backward_leftovers(matching: Matching) -> None:
-    """Align what stands below matched backward parents (and at the top) and has no forward call in either dump."""
+    """Align backward nodes without a forward call in either dump: those below matched backward parents, and at the top."""
     target, golden = matching.target, matching.golden
     parents = [(-1, -1)] + [(t, g) for t, g in matching.partner.items() if t in target.children]
     known = {(target.label[t], target.index[t]) for t in matching.partner if target.direction[t] == Direction.FORWARD}
@@ -218,9 +218,9 @@ def _match_backward_leftovers(matching: Matching) -> None:
 
 
 def _match_names(matching: Matching) -> None:
-    """Whatever carries the same name on both sides and is still free, wherever it stands in the tree.
+    """Pair nodes of the same name that are still free, anywhere in the tree.
 
-    A call number alone proves nothing (counters shift), so a call must also look the same.
+    A call number alone proves nothing (counters shift), so a call must also look similar.
     """
     target, golden = matching.target, matching.golden
     names = {golden.name(g): g for g in range(len(golden.kind)) if matching.free_golden(g)}
@@ -233,7 +233,7 @@ def _match_names(matching: Matching) -> None:
 
 
 def _match_fuzzy(matching: Matching) -> None:
-    """User's wish: the k-th free call of a label pairs with the k-th free call of the same label, whatever its index."""
+    """On the user's request: pair the k-th free call of a label with the k-th free call of the same label, whatever its index."""
     target, golden = matching.target, matching.golden
     free: dict[tuple[int, str], deque[int]] = {}
     for g in range(golden.dumped):

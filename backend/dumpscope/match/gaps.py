@@ -14,14 +14,14 @@ from dumpscope.match.sides import Side, is_call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Free entries of both sides in order of time; a free module stands before what it holds."""
+    """Free entries of both sides in order of time; a free module comes before its content."""
 
     target: list[int]
     golden: list[int]
 
 
 def find_gaps(matching: Matching) -> Iterator[Gap]:
-    """Gaps of every matched module and of the top, where at least one side has a free forward call."""
+    """Find the gaps of every matched module and of the top in which at least one side has a free forward call."""
     target, golden = matching.target, matching.golden
     parents = [(-1, -1), *matching.partner.items()]
     for t_parent, g_parent in parents:
@@ -42,7 +42,7 @@ def find_gaps(matching: Matching) -> Iterator[Gap]:
 
 
 def computing(side: Side, entries: list[int]) -> list[int]:
-    """Those of `entries` that compute something: calls and modules without calls, none that only moves data."""
+    """The entries that compute something: calls, and modules without calls, except those that only move data."""
     return [
         entry
         for entry in entries
@@ -54,7 +54,7 @@ def computing(side: Side, entries: list[int]) -> list[int]:
 def _anchors(matching: Matching, ts: list[int], places: dict[int, int]) -> list[tuple[int, int]]:
     """The longest run of matched children that keep their order on both sides.
 
-    Calls that move data are none: implementations do that in different places, and dumps seldom hold what tells them apart.
+    Calls that move data are left out: implementations move data at different places, and dumps seldom show which call is which.
     """
     pairs = [
         (i, places[matching.partner[t]])

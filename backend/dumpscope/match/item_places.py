@@ -1,9 +1,9 @@
-"""Places of the items of a call where one format numbers them (ptdbg) and the other keeps names (msprobe).
+"""Places (role and path) of the items of a call, if one format numbers them (ptdbg) and the other keeps names (msprobe).
 
-* A lone result has no number in ptdbg, and is number 0 in msprobe.
-* ptdbg 6.0 counts arguments given by name behind the others, msprobe keeps their names.
-* ptdbg records the gradients that the last autograd node inside a call handed back, so their number and order may differ. Of
-  these, gradients of equal shape pair.
+* A single result has no number in ptdbg, and is number 0 in msprobe.
+* ptdbg 6.0 counts arguments given by name after the others, msprobe keeps their names.
+* ptdbg records the gradients that the last autograd node inside a call returned, so their number and order may differ.
+  Of these, gradients of equal shape are paired.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def common_places(dump: RankDump) -> Places:
 
 
 def by_shape(target: RankDump, golden: RankDump, pair: Int64, t: Int64, g: Int64) -> tuple[Int64, Int64, Int64]:
-    """The pairs, with all gradients that a call handed back paired by shape where places of it meet another shape."""
+    """The pairs, with all returned gradients of a call paired by shape if a pair of places has different shapes."""
     rows = list(zip(pair.tolist(), t.tolist(), g.tolist(), strict=True))
     handed: dict[int, list[tuple[int, int]]] = {}
     kept = []
@@ -64,13 +64,13 @@ def by_shape(target: RankDump, golden: RankDump, pair: Int64, t: Int64, g: Int64
             kept.append((number, one, other))
     for number, pairs in handed.items():
         fit = all(one < 0 or other < 0 or _shape(target, one) == _shape(golden, other) for one, other in pairs)
-        kept += [(number, one, other) for one, other in (pairs if fit else _shaped(target, golden, pairs))]
+        kept += [(number, one, other) for one, other in (pairs if fit else _pair_by_shape(target, golden, pairs))]
     columns = np.array(kept, np.int64).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
 
 
-def _shaped(target: RankDump, golden: RankDump, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Each item with the first free one of the other side that has its shape."""
+def _pair_by_shape(target: RankDump, golden: RankDump, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pair each item with the first free one of the other side that has the same shape."""
     free = sorted(other for _, other in pairs if other >= 0)
     out = []
     for one in sorted(one for one, _ in pairs if one >= 0):

@@ -13,10 +13,10 @@ from dumpscope.match.item_places import Places, by_shape, common_places, places_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """Item pairs that are told otherwise than by role and path; such items pair with nothing else.
+    """Item pairs that are not found by role and path; these items have no other partner.
 
-    target, golden: item numbers; row: number of the node pair under which each stands
-    split: node pairs of which no other items pair
+    target, golden: item numbers; row: number of the node pair of each
+    split: node pairs whose other items are not paired
     """
 
     target: list[int] = field(default_factory=list)
@@ -70,7 +70,7 @@ def find_items(dump: RankDump, names: set[str]) -> dict[str, int]:
 
 def _bounds(dump: RankDump) -> tuple[Int64, Int64]:
     edges = np.searchsorted(dump.items.node, np.arange(len(dump.nodes) + 1))
-    # one entry more than nodes: node -1, "no node", then reads an empty range even where there is no node at all
+    # one entry more than nodes: node -1, "no node", then has an empty range even if there is no node at all
     return np.append(edges[:-1], 0).astype(np.int64), np.append(np.diff(edges), 0).astype(np.int64)
 
 
@@ -95,7 +95,7 @@ def _spread(first: Int64, count: Int64) -> tuple[Int64, Int64]:
 def _one_by_one(
     rest: Int64, t_nodes: Int32, g_nodes: Int32, t_side: tuple[Int64, Int64, Int64], g_side: tuple[Int64, Int64, Int64]
 ) -> tuple[Int64, Int64, Int64]:
-    """Nodes whose items differ in number or path: pair by (role, path), keep what has no partner."""
+    """Pair items by (role, path) for nodes whose items differ in number or path; keep items without a partner."""
     out: tuple[list[int], list[int], list[int]] = ([], [], [])
     for k in rest.tolist():
         t0, g0 = int(t_side[0][t_nodes[k]]), int(g_side[0][g_nodes[k]])

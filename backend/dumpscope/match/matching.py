@@ -1,4 +1,4 @@
-"""The state of matching two sides: which entries are paired, how, and which are still free."""
+"""State of the matching of two sides: which entries are paired, how, and which are still free."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dumpscope.match.sides import Side
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fusion:
-    """One fused call and the run of calls that does the same on the other side; of a backward pass the run goes backwards.
+    """One fused call and the run of calls that does the same on the other side (for a backward pass in reverse order).
 
     target, golden: the entries that form the pair: the fused call, and the call of the run that ends it
-    inner: all entries of the run; on_target: the run is the target's; around: modules that hold nothing but the fused call
+    inner: all entries of the run; on_target: the run is the target's; around: modules that hold only the fused call
     items: (target item, golden item) at the boundary
-    confidence: of the pair and of what stands inside
+    confidence: of the pair and of the inner calls
     """
 
     target: int
@@ -41,7 +41,7 @@ class Fusion:
 class Matching:
     """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides.
 
-    renamed: target label -> the golden label that the user says it has; ruled: such label -> number of the rename rule
+    renamed: target label -> golden label, given by the user; ruled: such a label -> number of the rename rule
     beyond_target, beyond_golden: entries of a kind that the other side's dump cannot hold
     """
 
@@ -60,7 +60,7 @@ class Matching:
     beyond_golden: set[int] = field(default_factory=set)
 
     def pair(self, t: int, g: int, method: Method | None = None) -> bool:
-        """Pair two entries unless either is taken; without a method it is judged from the two names."""
+        """Pair two entries unless one has a partner. Without `method`, the two names decide the method."""
         if not (self.free_target(t) and self.free_golden(g)):
             return False
         self.partner[t] = g
@@ -83,8 +83,8 @@ class Matching:
         self.inside_target.update(_inside([fusion], on_target=True))
         self.inside_golden.update(_inside([fusion], on_target=False))
 
-    def part(self, t: int | None, g: int | None) -> None:
-        """Take the partner from a target entry and from a golden one; a fused call that either belongs to is undone whole."""
+    def unpair(self, t: int | None, g: int | None) -> None:
+        """Take the partner from a target entry and from a golden entry; a fusion that one of them belongs to is dissolved."""
         undone = {
             fusion
             for fusion in self.fusions
@@ -118,7 +118,7 @@ class Matching:
         return Method.MAPPED if self.renamed.get(t_label) == g_label else Method.RENAMED
 
     def flipped(self) -> Matching:
-        """The same pairs with the roles of the sides exchanged."""
+        """The same pairs with target and golden exchanged."""
         back = {g: t for t, g in self.partner.items()}
         return Matching(
             target=self.golden,

@@ -1,4 +1,4 @@
-"""What a matching would give, without measuring anything: pairs by method and by rename rule, and what would be left."""
+"""Preview of a matching, without any measurement: pairs by method and by rename rule, and calls without a partner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dumpscope.match.matching import Matching
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCount:
-    """labels: of the target that the rule renames, as the first that fits; pairs: calls whose partner has the new label"""
+    """labels: target labels for which this is the first matching rule; pairs: calls whose partner has the new label"""
 
     rule: str
     labels: int
@@ -35,7 +35,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """pairs: calls with a partner; methods: of those; inside: calls inside fused ones, which are not left"""
+    """pairs: calls with a partner; methods: their methods; inside: calls inside fused calls (not counted as left)"""
 
     step: int
     rank: int
@@ -47,13 +47,13 @@ class Preview:
 
 
 def preview(target: RankDump, golden: RankDump, options: Options, *, step: int, rank: int) -> Preview:
-    """Raises UsageError where a rule or file is wrong."""
+    """Raises UsageError if a rule or file is wrong."""
     matching, pairs, _, _ = match_nodes(target, golden, options)
     return count_pairs(matching, pairs, options, step=step, rank=rank)
 
 
 def count_pairs(matching: Matching, pairs: NodePairs, options: Options, *, step: int, rank: int) -> Preview:
-    """What these options have matched."""
+    """Count the pairs that these options give."""
     target, golden = matching.target.dump, matching.golden.dump
     both = (pairs.target >= 0) & (pairs.golden >= 0)
     inside = ~both & (pairs.method == Method.FUSED)

@@ -48,7 +48,7 @@ def node_pairs(matching: Matching) -> NodePairs:
 
 
 def _places(partner: Int64, ng: int) -> Int64:
-    """Target position after which each golden node stands: that of the nearest matched golden node before it."""
+    """Target position after which each golden node is inserted: that of the nearest matched golden node before it."""
     place = np.full(ng, -1, np.int64)
     matched = np.flatnonzero(partner >= 0)
     place[partner[matched]] = matched
@@ -61,9 +61,9 @@ _BASE = {Method.EXACT: 1.0, Method.RENAMED: 0.9, Method.MAPPED: 0.95, Method.FUZ
 
 
 def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> tuple[Float64, Bool]:
-    """1 for an exact name; less for a found pair, and less again where the input shapes do not agree; a fusion's own.
+    """Confidence per pair: 1 for an exact name, less for other methods or if the input shapes differ; fusions have their own.
 
-    Also where a call without a partner was surely made by the other side, which did not dump it.
+    Also returns for each call without a partner whether the other side surely made it and did not dump it.
     """
     base = np.array([_BASE.get(Method(code), 0.0) for code in range(len(Method))])
     confidence = base[method]
@@ -84,7 +84,7 @@ def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> tuple[
 
 
 def result_tree(matching: Matching, pairs: NodePairs) -> ResultTree:
-    """Target's tree with golden-only nodes hung below the partner of their golden parent; empty virtual entries dropped."""
+    """The target's tree, with golden-only nodes below the partner of their golden parent; empty virtual entries are dropped."""
     t_tree, g_tree = matching.target.dump.tree, matching.golden.dump.tree
     nt, ng = len(t_tree), len(g_tree)
     pair_of_t = np.full(nt, -1, np.int64)
@@ -96,7 +96,7 @@ def result_tree(matching: Matching, pairs: NodePairs) -> ResultTree:
     back = np.full(ng, -1, np.int64)
     for t, g in matching.partner.items():
         back[g] = t
-    # Golden-only entries that hold data, with the golden-only ancestors that lead to them.
+    # Golden-only entries with data, and their golden-only ancestors.
     wanted = pair_of_g >= 0
     for g in np.flatnonzero(wanted).tolist():
         up = int(g_tree.parent[g])
@@ -129,7 +129,7 @@ def result_tree(matching: Matching, pairs: NodePairs) -> ResultTree:
 
 
 def _merge_order(t_order: Int32, g_order: Int32, back: Int64, extra: Int64, parents: Int64, nt: int) -> Int64:
-    """Sort key per entry: a golden-only entry follows the last matched golden entry before it, never its parent's place."""
+    """Sort key per entry: a golden-only entry follows the last matched golden entry before it, not its parent."""
     scale = len(extra) + 1
     keys = np.concatenate([t_order.astype(np.int64) * scale, np.zeros(len(extra), np.int64)])
     if not len(extra):

@@ -13,11 +13,11 @@ from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, 
 from dumpscope_format import naming
 
 Numbers = tuple[float, ...] | str
-"""A tensor's statistics, nan where one is absent, or its hash where no statistic is stored."""
+"""A tensor's statistics (nan if absent), or its hash if no statistic is stored."""
 Signature = tuple[tuple[tuple[int, ...], ...], tuple[Numbers, ...], tuple[int, ...], tuple[tuple[str, str], ...]]
 
 OTHERS: Final = 3.0
-"""What another argument takes from the weight of a pair."""
+"""How much a different argument reduces the weight of a pair."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Side:
         return len(self.dump.nodes)
 
     def name(self, entry: int) -> str:
-        """The name that is the same on both sides, whatever form they were written in."""
+        """The node's name in msprobe's form, so that names of all formats can be compared."""
         return self.names[entry]
 
     def stack(self, entry: int) -> tuple[str, ...] | None:
@@ -54,7 +54,7 @@ class Side:
         return self.dump.nodes.stacks[code] if code >= 0 else None
 
     def backward(self, entry: int) -> int | None:
-        """Backward node of an API's forward call (for a module: of the first call inside it), None where not dumped."""
+        """Backward node of an API's forward call (for a module: of the first call inside it); None if not dumped."""
         if self.kind[entry] == NodeKind.MODULE:
             below = next((child for child in self.children.get(entry, ()) if is_call(self, child)), None)
             return None if below is None else self.backward(below)
@@ -69,7 +69,7 @@ class Side:
         return self._backward.get((self.label[entry], self.index[entry]))
 
     def parent(self, entry: int) -> int | None:
-        """The module around an entry, None at the top and where the tree is ignored."""
+        """The module around an entry; None at the top and if the tree is ignored."""
         parent = int(self.dump.tree.parent[entry])
         return parent if parent >= 0 and parent in self.children else None
 
@@ -84,7 +84,7 @@ class Side:
                 yield entry
 
     def signature(self, entry: int) -> Signature:
-        """Shapes, numbers and dtypes (codes) of the inputs and parameters of a node, and the place and value of every other
+        """Shapes, numbers and dtypes (codes) of the inputs and parameters of a node, and the path and value of every other
         argument; all empty for a virtual entry."""
         known = self._signatures.get(entry)
         if known is None:
@@ -123,7 +123,7 @@ class Side:
 
 
 def prepare(dump: RankDump, *, flat: bool = False) -> Side:
-    """Build a Side; flat ignores the tree (used where a tree was only inferred)."""
+    """Build a Side. flat: ignore the tree (used if the tree was only inferred)."""
     nodes, tree = dump.nodes, dump.tree
     kind = nodes.kind.tolist()
     direction = nodes.direction.tolist()
@@ -172,10 +172,10 @@ def is_call(side: Side, entry: int) -> bool:
 
 
 def similarity(target: Side, golden: Side, t: int, g: int) -> float:
-    """Weight of a pair with equal keys: agreeing inputs count most, since call counters shift and numbers do not. Other
-    arguments (the factor of a product) tell calls apart that receive the same, and weigh more than a number in a name.
+    """Weight of a pair with equal keys: agreeing inputs count most, because call counters shift and inputs do not. Other
+    arguments (the factor of a product) distinguish calls with the same inputs; they weigh more than the call number.
 
-    A call of which only the name was recorded weighs less than one whose inputs agree, whatever its number.
+    A call that was recorded by name only weighs less than any call whose inputs agree, whatever its number.
     """
     if target.kind[t] == NodeKind.API and (t >= target.dumped or g >= golden.dumped):
         return 5.0 if target.name(t) == golden.name(g) else 4.0
@@ -202,7 +202,7 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
 
 
 def _unrecorded(target: Side, golden: Side, t: int, g: int) -> bool:
-    """Whether the other arguments agree where both are recorded, in dumps of two formats, which do not record the same."""
+    """Whether the other arguments that both dumps recorded agree (two formats do not record the same arguments)."""
     if target.dump.header.layout == golden.dump.header.layout:
         return False
     one, other = dict(target.signature(t)[3]), dict(golden.signature(g)[3])

@@ -1,4 +1,4 @@
-"""Why a call has no partner, found from the calls in the same place on the other side (rules: docs/matching.md)."""
+"""Why a call has no partner, found from the other side's calls at the same place (rules: docs/matching.md)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dumpscope.match.operators.operations import backend, moves_data
 from dumpscope.match.sides import Side
 
 Reason = tuple[Leftover, int]
-"""A cause, and the entry of the other side that shows it, -1 where there is none."""
+"""A cause, and the entry of the other side that shows it (-1: none)."""
 
 
 def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tuple[Int8, Int32]:
-    """Cause per node pair and the node pair that it is told from: the fused call, the first call in the same place on the other
-    side, or else the nearest matched call before (-1 where there is none).
+    """Cause per node pair, and the node pair that shows it: the fused call, the other side's first call at the same place,
+    or else the nearest matched call before (-1: none).
 
     surely: per node pair, whether the other side made the same call and did not dump it
     """
@@ -30,8 +30,8 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
         return leftover, beside
     rows = _rows(pairs.target, matching.target.dumped), _rows(pairs.golden, matching.golden.dumped)
     sides = (
-        _Leftovers(matching.target, matching.golden, matching.inside_target, matching.beyond_target),
-        _Leftovers(matching.golden, matching.target, matching.inside_golden, matching.beyond_golden),
+        _UnmatchedCalls(matching.target, matching.golden, matching.inside_target, matching.beyond_target),
+        _UnmatchedCalls(matching.golden, matching.target, matching.inside_golden, matching.beyond_golden),
     )
     for gap in find_gaps(matching):
         calls = [x for x in gap.target if matching.free_target(x)], [x for x in gap.golden if matching.free_golden(x)]
@@ -51,8 +51,8 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
     return leftover, beside
 
 
-class _Leftovers:
-    """Calls of one side without a partner, and the calls in their place on the other side."""
+class _UnmatchedCalls:
+    """Calls of one side without a partner, and the other side's calls at their place."""
 
     def __init__(self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int]) -> None:
         self._side, self._inside, self._beyond = side, inside, beyond
@@ -63,7 +63,7 @@ class _Leftovers:
         self._forward: dict[tuple[str, int], int] = {}
 
     def note(self, calls: list[int], cores: list[int], opposite: list[int]) -> None:
-        """Calls of one gap, those of them that compute, and those of the other side."""
+        """Store for the calls of one gap: how many of them compute (`cores`), and the other side's calls (`opposite`)."""
         for entry in calls:
             self._opposite[entry] = (len(cores), opposite)
             self._forward[self._side.label[entry], self._side.index[entry]] = entry

@@ -14,7 +14,7 @@ BLOCK: Final = 1 << 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
     """count: elements beyond the tolerance, of total; largest: difference of any two, inf where only one is finite;
-    places: of the farthest apart, flat, the farthest first"""
+    places: flat indices of the largest differences, the largest first"""
 
     total: int
     count: int
@@ -27,8 +27,8 @@ def find_differing(
 ) -> Differing:
     """Elements with |first - second| > absolute + relative * |second|, in float64, of flat arrays of numbers.
 
-    The shorter array is filled up with zeros. Two equal infinities and two NaN agree; a number beside either does not.
-    limit: places to name at most
+    The shorter array is filled with zeros. Two equal infinities and two NaN agree; a number against one of them does not.
+    limit: largest number of places
     """
     total = max(first.size, second.size)
     count, largest = 0, 0.0

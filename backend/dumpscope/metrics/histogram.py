@@ -1,6 +1,6 @@
 """Histograms of errors: decades of absolute and relative error, and fine bins of ULP distance.
 
-Bins are exact (an error on an edge belongs to the decade above it) whichever kernel counts them.
+Bins are exact (an error on an edge belongs to the decade above it) and the same for every kernel.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ DECADE_BINS: Final = len(EDGES) + 2
 ULP_SHIFT: Final = 18
 ULP_BASE: Final = (0x3F800000 >> ULP_SHIFT) - 1
 ULP_BINS: Final = ((191 << 23) >> ULP_SHIFT) - ULP_BASE + 1
-"""A distance is turned into a float32 and the upper 14 bits of its pattern are the bin: distances below 64 have a bin of their
-own, larger ones share a bin with those at most 1/32 away. 2**64 is the last bin."""
+"""A distance is converted to float32, and the upper 14 bits of its pattern are the bin: each distance below 64 has its own
+bin, larger ones share a bin with those at most 1/32 away. 2**64 is the last bin."""
 
 SAMPLED_FROM: Final = 1 << 16
-"""Elements from which the ULP histogram counts one position of every STRIDE; the largest distance is always that of all."""
+"""Elements from which the ULP histogram counts one position of every STRIDE; the largest distance always uses all positions."""
 
 STRIDE: Final = 32
 SAMPLE: Final = np.array([STRIDE * group + (group * (5 * group + 3) // 4) % STRIDE for group in range(128)])
-"""Sampled positions of 4096 in a row: one of each STRIDE, at a place that varies so that no stride of the data is favoured."""
+"""Sampled positions of 4096 consecutive ones: one of each STRIDE, at a varying offset, so that no stride in the data matters."""
 
 
 def count_decades(errors: Errors, counts: Int64) -> None:
@@ -68,14 +68,14 @@ def count_ulps(distances: NDArray[np.unsignedinteger[Any]], counts: Int64) -> No
 
 
 def _values() -> list[float]:
-    """Itself below 64, the middle of its bin from there."""
+    """The distance that each bin stands for: itself below 64, else the middle of the bin."""
     edges = (np.arange(1, ULP_BINS + 1, dtype=np.uint32) + np.uint32(ULP_BASE)) << np.uint32(ULP_SHIFT)
     low, high = edges[:-1].view(np.float32).astype(np.float64), edges[1:].view(np.float32).astype(np.float64)
     return [0.0, *np.where(low < 64, low, (low + high) / 2).tolist()]
 
 
 STEPS: Final = _values()
-"""What a distance in each bin of an ULP histogram counts as."""
+"""The distance that each bin of an ULP histogram stands for."""
 
 
 def median_ulp(counts: Int64) -> float | None:

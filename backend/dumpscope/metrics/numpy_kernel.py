@@ -19,7 +19,7 @@ from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.ulps import Distances, Raw, common_unit, is_float, round_to, ulp_distance
 
 BLOCK: Final = 8192
-"""Elements a block: some fifteen float64 temporaries of it fit a 1 MiB cache, and BLAS does not start threads for it."""
+"""Elements per block: about fifteen float64 temporaries fit in a 1 MiB cache, and BLAS starts no threads for it."""
 
 _SAMPLE: Final = np.add.outer(np.arange(0, BLOCK, STRIDE * SAMPLE.size), SAMPLE).reshape(-1)
 
@@ -36,8 +36,8 @@ Part = tuple[Float64, Float64, Float64]
 class Plan:
     """How a pair of dtypes is measured.
 
-    eps: what replaces a golden value of zero in the relative error
-    ulp: the float dtype whose steps are counted, None where a side has no such steps
+    eps: replaces a golden value of zero in the relative error
+    ulp: the float dtype whose steps are counted, None if a side has no such steps
     scaled: squares can leave the range of float64
     narrow: both are real floats of at most 32 bits: shares and decades look at errors rounded to float32
     """
@@ -108,7 +108,7 @@ def _part(target: Raw, golden: Raw) -> Part:
 
 
 def _components(target: Raw, golden: Raw) -> list[tuple[Raw, Raw]]:
-    """Real and imaginary parts of both sides. The imaginary part numpy gives a real array is zero bits: not 0 in every dtype."""
+    """Real and imaginary parts of both sides. The imaginary part of a real array is zero bits in numpy: not 0 in every dtype."""
     pairs = [
         (side.real, side.imag) if side.dtype.kind == "c" else (side, np.zeros(side.size)) for side in (target, golden)
     ]
@@ -135,7 +135,7 @@ def _distances(target: Raw, golden: Raw, plan: Plan) -> Distances:
 
 
 def _count_nonfinite(parts: list[Part], into: Partial) -> Bools | None:
-    """Count what is not finite; return the positions finite on both sides, None where all are."""
+    """Count non-finite elements; return the positions that are finite on both sides, None if all are."""
     finite_target = np.logical_and.reduce([np.isfinite(first) for first, _, _ in parts])
     finite_golden = np.logical_and.reduce([np.isfinite(second) for _, second, _ in parts])
     both: Bools = finite_target & finite_golden
@@ -155,13 +155,13 @@ def _count_nonfinite(parts: list[Part], into: Partial) -> Bools | None:
     into.unequal += int(np.count_nonzero(unequal & ~both))
     differing = int(np.count_nonzero(disagree))
     into.disagree += differing
-    into.below_1e3 -= differing  # measured as 0 against 0 below, which counts as close
+    into.below_1e3 -= differing  # measured below as 0 against 0, which counts as close
     into.below_5e3 -= differing
     return both
 
 
 def _usable(both: Bools | None, size: int, sampled: bool) -> int:
-    """How many positions finite on both sides the ULP histogram looks at."""
+    """Number of positions finite on both sides that the ULP histogram uses."""
     if not sampled:
         return size if both is None else int(np.count_nonzero(both))
     sample = _SAMPLE[: np.searchsorted(_SAMPLE, size)]
@@ -169,7 +169,7 @@ def _usable(both: Bools | None, size: int, sampled: bool) -> int:
 
 
 def _float32_errors(target: Raw, golden: Raw, both: Bools | None, plan: Plan) -> tuple[Errors, Errors]:
-    """Absolute and relative errors in float32 arithmetic; 0 where a side is not finite."""
+    """Absolute and relative errors in float32 arithmetic; 0 if a side is not finite."""
     first, second = target.astype(np.float32), golden.astype(np.float32)
     if both is not None:
         first, second = np.where(both, first, np.float32(0)), np.where(both, second, np.float32(0))
@@ -178,7 +178,7 @@ def _float32_errors(target: Raw, golden: Raw, both: Bools | None, plan: Plan) ->
 
 
 def _restore_overflowed(coarse: Errors, exact: Float64) -> Errors:
-    """Float32 errors, in float64 where they left float32."""
+    """Float32 errors, replaced by float64 errors where they exceed float32."""
     lost = np.isinf(coarse)
     return np.where(lost, exact, coarse) if coarse.dtype == np.float32 and lost.any() else coarse
 

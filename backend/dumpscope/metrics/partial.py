@@ -1,4 +1,4 @@
-"""What one stretch of a tensor pair contributes; stretches are measured apart (blocks, threads) and merged."""
+"""The contribution of one stretch of a tensor pair; stretches are measured separately (blocks, threads) and merged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUM_TOLERANCE: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How one field of several stretches becomes that of the whole, and when two kernels agree about it."""
+    """How a field of several stretches is merged, and when two kernels agree about it."""
 
     merge: Callable[[list[Any]], Any]
     agrees: Callable[[Any, Any], bool]
@@ -74,7 +74,7 @@ def _ulps() -> Int64:
 class Partial:
     """Sums run over the positions finite on both sides (t target, g golden, d = t - g).
 
-    Every field says how stretches are merged, so none can be lost: a field without that is an error when this is imported.
+    Every field says how stretches are merged, so none can be lost: importing this module fails for a field that does not.
 
     excluded: positions not finite on at least one side; disagree: those of them whose non-finite values differ
     products, targets, goldens, differences: sums of t*g, t*t, g*g, d*d
@@ -103,7 +103,7 @@ class Partial:
     rel_decades: Int64 = field(default_factory=_decades, metadata={"kind": _TABLE})
 
     def matches(self, other: Partial) -> bool:
-        """Whether all counts and extremes are the same and the sums agree but for rounding."""
+        """Whether all counts and extremes are the same and the sums agree except for rounding."""
         return all(kind.agrees(getattr(self, name), getattr(other, name)) for name, kind in _KINDS.items())
 
 

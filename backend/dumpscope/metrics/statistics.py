@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.records import Float64, State, UInt8
 
 _VALUES = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
-"""The number that each State means; for FINITE the stored number counts."""
+"""The number that each State stands for; FINITE uses the stored number."""
 
 
 def compare_statistics(
@@ -26,7 +26,7 @@ def compare_statistics(
     diff = target - golden; rel = abs(diff / golden), a plain ratio. nan on both sides and the same infinity on both sides are
     agreement (0, 0); nan on one side gives NAN; different infinities, or infinity against a number, give an infinite diff
     with its sign and an infinite rel. A golden 0 gives rel 0 where diff is 0, else infinity. ABSENT on a side gives ABSENT.
-    Where a state is not FINITE the value beside it is that nan or infinity (nan for ABSENT).
+    If a state is not FINITE, its value is that nan or infinity (nan for ABSENT).
 
     wide: (row, column) -> exact target and golden, for integers that float64 cannot hold
     """

@@ -1,7 +1,7 @@
-"""Large tensors taken a stretch at a time: views of arrays in memory, copies of those that lie in a mapped file.
+"""Gives large tensors stretch by stretch: views of arrays in memory, copies of arrays in a mapped file.
 
-Reading a mapped file stretch by stretch into one small buffer keeps memory small whatever the tensor's size, takes half the
-time of touching every page of the map where the system keeps the file in small pages, and cannot fault when the file is cut.
+Reading a mapped file stretch by stretch into one small buffer keeps memory small for any tensor size. If the system keeps the
+file in small pages, it takes half the time of touching every page of the map. And it cannot crash when the file is cut.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from dumpscope.metrics.ulps import Raw
 
 STRETCH: Final = 1 << 20
-"""Elements that a thread takes at a time."""
+"""Elements that a thread processes at a time."""
 
 LONGEST: Final = 1 << 31
-"""Elements that machine code takes at a time where one thread does it all."""
+"""Elements that machine code processes at a time if there is only one thread."""
 
 READ: Final = 1 << 18
 """Bytes of a mapped file that a thread reads at a time: both sides stay in its second-level cache until they are measured."""
 
 Place = tuple[int, int]
-"""Descriptor of an open file, or IN_MEMORY, and the byte there: an address in memory."""
+"""Descriptor of an open file and a byte in it, or IN_MEMORY and an address."""
 
 IN_MEMORY: Final = -1
 
@@ -40,7 +40,7 @@ class Readable(Protocol):
 
     @property
     def descriptor(self) -> int:
-        """The open file, for machine code that reads it."""
+        """Descriptor of the open file, for machine code."""
 
     def read_into(self, target: memoryview, start: int) -> None:
         """Fill target with the bytes from `start` on. Raises TensorError when the file no longer has them."""
@@ -49,7 +49,7 @@ class Readable(Protocol):
 class Pair:
     """Two flat contiguous arrays of one size.
 
-    readable: a side lies in a file, and whatever is in memory lies on its own boundaries
+    readable: a side is in a file, and arrays in memory are aligned
     """
 
     __slots__ = ("_golden", "_step", "_target", "readable", "size")
@@ -64,7 +64,7 @@ class Pair:
         self.readable = mapped and all(side.file is not None or side.array.flags.aligned for side in sides)
 
     def parts(self, start: int, stop: int) -> Parts:
-        """Elements start..stop; a piece from a file lies in a buffer until the next one is asked for."""
+        """Elements start..stop, piece by piece; a piece from a file is valid until the next one is requested."""
         if not self._step:
             yield start, self._target.array[start:stop], self._golden.array[start:stop]
             return
@@ -76,7 +76,7 @@ class Pair:
 
     @contextmanager
     def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
-        """Where element `start` of target and golden lies, and the address of 2 * READ bytes to read files into."""
+        """Location of element `start` of target and golden, and the address of 2 * READ bytes to read files into."""
         with borrow_buffers() as (buffer, _):
             yield self._target.place(start), self._golden.place(start), address(buffer)
 
@@ -104,12 +104,12 @@ class _Side:
 
 
 def address(values: Raw) -> int:
-    """Where the first element lies in memory."""
+    """Address of the first element in memory."""
     return int(values.__array_interface__["data"][0])
 
 
 def _file_of(array: Raw) -> tuple[Readable, int] | None:
-    """The mapped file an array lies in, and the byte its first element has there."""
+    """The mapped file of an array, and the position of its first element in bytes."""
     base: Any = array.base
     while base is not None and not hasattr(base, "read_into"):  # isinstance of a protocol takes 8 us
         base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
@@ -121,7 +121,7 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
 
 @contextmanager
 def borrow_buffers() -> Iterator[tuple[Raw, Raw]]:
-    """Two buffers of READ bytes, the second behind the first, each on a page of its own."""
+    """Two consecutive buffers of READ bytes, each starting on a page."""
     try:
         buffers = _idle.pop()
     except IndexError:

@@ -1,6 +1,6 @@
-"""All metrics of a pair of tensors: name, label, unit, formula, and how each follows from what was summed or is stored.
+"""All metrics of a pair of tensors: name, label, unit, formula, and how to compute each from sums or stored numbers.
 
-A metric of its own needs one entry here, or one in another package under the entry point `dumpscope.metrics`, and a line in
+A new metric needs one entry here (or in another package, under the entry point `dumpscope.metrics`) and a line in
 docs/metrics.md; tables, REST, exports and screens take it from here by name.
 """
 
@@ -23,13 +23,13 @@ from dumpscope.texts import say
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """What one pass over each of n pairs of tensors gives; columns of shape (n,), t the target, g the golden, d = t - g.
+    """Results of one pass over each of n pairs of tensors: columns of shape (n,), t the target, g the golden, d = t - g.
 
     excluded: positions not finite on at least one side; disagree: those of them whose non-finite values differ
-    products: sum of t*g; target, golden, difference: norms of t, g and d. Each is divided by a power of two of its own,
-    `powers` of shape (3, n) for t, g and d (products by those of t and g), None where all are 1
+    products: sum of t*g; target, golden, difference: norms of t, g and d. Each is divided by its own power of two:
+    `powers`, shape (3, n), for t, g and d (products by those of t and g), None if all are 1
     below_1e3, below_5e3: relative errors below 0.001 and 0.005, positions that are not finite in the same way included
-    max_ulp, median_ulp: nan where no steps were counted
+    max_ulp, median_ulp: nan if no steps were counted
     """
 
     elements: Int64
@@ -54,18 +54,18 @@ class Sums:
 
     @cached_property
     def unmeasured(self) -> Bool:
-        """Pairs of which every position disagrees."""
+        """Pairs in which every position disagrees."""
         return self.compared <= 0
 
     @cached_property
     def too_few(self) -> Bool:
-        """Those and pairs of one element, which have no angle and no shares."""
+        """Unmeasured pairs, and pairs of one element, which have no angle and no ratios."""
         return self.unmeasured | (self.elements <= 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is stored of n pairs of items, by name: float64 columns of shape (n,), nan where a number does not apply."""
+    """Stored numbers of n pairs of items, by name: float64 columns of shape (n,), nan if a number does not apply."""
 
     context: Context
     facts: Facts
@@ -92,7 +92,7 @@ class Measured:
 
 _STATISTICS: Final = tuple(name.lower() for name in STATISTICS)
 _VALUES: Final = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
-"""The number that each State means; for FINITE the stored number counts."""
+"""The number that each State stands for; FINITE uses the stored number."""
 
 
 def _known(values: Float64, states: UInt8) -> Float64:
@@ -105,9 +105,9 @@ class Metric:
 
     name: its key in REST and JSON; label, label_zh: its heading in tables and on screens; unit: "" for a ratio or the data's own
     formula: in terms of t, g and d = t - g, in symbols: screens in every language show it
-    measure: from the sums of the pass, when tensors are compared; such a metric is a column of TENSOR_METRICS and stored
-    derive: from what is stored, whenever it is read: also of comparisons made before the metric existed
-    Both return shape (n,), nan where the metric does not apply; warnings about numbers are off.
+    measure: computes it from the sums of the pass, when tensors are compared; it is stored as a column of TENSOR_METRICS
+    derive: computes it from stored numbers whenever it is read, also for comparisons made before the metric existed
+    Both return shape (n,), nan if the metric does not apply; warnings about numbers are off.
     """
 
     name: str
@@ -121,12 +121,12 @@ class Metric:
 
 
 def _some(sums: Sums, values: Float64) -> Float64:
-    """nan where every position disagrees."""
+    """nan if every position disagrees."""
     return _without(values, sums.unmeasured)
 
 
 def _several(sums: Sums, values: Float64) -> Float64:
-    """nan where every position disagrees, or there is only one."""
+    """nan if every position disagrees, or there is only one."""
     return _without(values, sums.too_few)
 
 
@@ -137,7 +137,7 @@ def _without(values: Float64, absent: Bool) -> Float64:
 
 
 def _cosine(sums: Sums) -> Float64:
-    """1 for two zero vectors, nan where exactly one is zero: no angle exists."""
+    """1 for two zero vectors, nan if exactly one is zero (no angle exists)."""
     cosine = np.minimum(1.0, np.maximum(-1.0, sums.products / sums.target / sums.golden))
     cosine[(sums.target == 0.0) | (sums.golden == 0.0)] = np.nan
     cosine[sums.difference == 0.0] = 1.0
@@ -150,7 +150,7 @@ def _euclidean(sums: Sums) -> Float64:
 
 
 def _rel_l2(sums: Sums) -> Float64:
-    """0 for two zero vectors, inf where only the golden is zero."""
+    """0 for two zero vectors, inf if only the golden is zero."""
     ratio = sums.difference / sums.golden
     if sums.powers is not None:
         ratio = np.ldexp(ratio, sums.powers[2] - sums.powers[1])
@@ -204,18 +204,18 @@ METRICS: Final[tuple[Metric, ...]] = (
         formula="median steps(t, g)", measure=lambda sums: sums.median_ulp,
     ),
 )  # fmt: skip
-"""The metrics of this package in the order in which they are shown."""
+"""The metrics of this package, in the order of display."""
 
 _MEASURES: Final[Mapping[str, Callable[[Sums], Float64]]] = {
     metric.name: metric.measure for metric in METRICS if metric.measure is not None
 }
 _TAKEN: Final = {*COUNTS, "score", *(f"{name}_{kind}" for name in _STATISTICS for kind in ("diff", "rel"))}
-"""Names that other numbers of a pair have in REST and JSON."""
+"""Names of other numbers of a pair in REST and JSON."""
 
 
 @cache
 def all_metrics() -> tuple[Metric, ...]:
-    """METRICS, then those of other packages. Raises DumpscopeError for one that cannot be used."""
+    """METRICS, then the metrics of other packages. Raises DumpscopeError for a metric that cannot be used."""
     found = list(METRICS)
     for metric in extensions.load(extensions.METRICS):
         _check(metric, {one.name for one in found})
@@ -235,7 +235,7 @@ def _check(metric: object, names: set[str]) -> None:
 
 
 def measure_metrics(sums: Sums) -> Float64:
-    """TENSOR_METRICS of n pairs, shape (n, len(TENSOR_METRICS)), nan where one does not apply."""
+    """TENSOR_METRICS of n pairs, shape (n, len(TENSOR_METRICS)), nan if one does not apply."""
     found = np.empty((len(sums.elements), len(TENSOR_METRICS)))
     with np.errstate(all="ignore"):
         for place, name in enumerate(TENSOR_METRICS):
@@ -244,9 +244,9 @@ def measure_metrics(sums: Sums) -> Float64:
 
 
 def derive_metrics(context: Context, facts: Facts) -> dict[str, Float64]:
-    """The metrics that are derived from what is stored: columns of shape (n,), nan where one does not apply.
+    """The metrics that are derived from stored numbers: columns of shape (n,), nan if one does not apply.
 
-    Raises DumpscopeError for a metric that gives anything else.
+    Raises DumpscopeError for a metric that returns anything else.
     """
     measured = Measured(context, facts)
     found = {}

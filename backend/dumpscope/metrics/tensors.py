@@ -67,7 +67,7 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
 
 @np.errstate(all="ignore")
 def _scattered(target: Raw, golden: Raw, plan: Plan, *, detail: bool, sampled: bool) -> Partial:
-    """Pairs that are not contiguous."""
+    """Measure pairs that are not contiguous."""
     whole = Partial()
     start = 0
     for first, second in _blocks(target, golden, plan):
@@ -95,7 +95,7 @@ def _by_numpy(parts: Parts, plan: Plan, *, detail: bool, sampled: bool) -> Parti
 
 
 def _blocks(target: Raw, golden: Raw, plan: Plan) -> Iterator[tuple[Raw, Raw]]:
-    """Contiguous blocks of both arrays in C order, whatever their strides."""
+    """Contiguous blocks of both arrays in C order, for any strides."""
     if target.flags.c_contiguous and golden.flags.c_contiguous:
         target, golden = target.reshape(-1), golden.reshape(-1)
         for begin in range(0, target.size, BLOCK):
@@ -116,9 +116,9 @@ def _blocks(target: Raw, golden: Raw, plan: Plan) -> Iterator[tuple[Raw, Raw]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Norms:
-    """Sum of t*g and the norms of t, g and d, each divided by a power of two of its own.
+    """Sum of t*g and the norms of t, g and d, each divided by its own power of two.
 
-    powers: exponents for t, g, d, None where nothing was divided; products is divided by those of t and g
+    powers: exponents for t, g, d, None if nothing was divided; products is divided by those of t and g
     """
 
     products: float
@@ -142,7 +142,7 @@ def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
 
 @np.errstate(all="ignore")
 def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms:
-    """Norms of float64 data whose squares may leave float64: twice more over the data, scaled by powers of two."""
+    """Norms of float64 data whose squares may exceed float64: two more passes over the data, scaled by powers of two."""
     tops = [numpy_kernel.largest_components(first, second, plan) for first, second in _blocks(target, golden, plan)]
     top_target, top_golden = max(top for top, _ in tops), max(top for _, top in tops)
     powers = (
@@ -173,9 +173,9 @@ def _facts(
     *,
     detail: bool,
 ) -> TensorFacts:
-    """The facts that follow from what was summed and counted.
+    """The facts that follow from sums and counts.
 
-    where, worst: index of the largest absolute error and both values there, None where there is no error
+    where, worst: index of the largest absolute error and both values there, None if there is no error
     """
     max_abs = whole.max_abs
     if plan.narrow and worst is not None:  # found in float32
@@ -214,7 +214,7 @@ def _facts(
 
 
 def index_of(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Index of the element at flat place `place` in C order."""
+    """Index of the element at flat position `place` in C order."""
     index = []
     for size in reversed(shape):
         place, rest = divmod(place, size)
@@ -223,7 +223,7 @@ def index_of(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _scalar(value: Any) -> Scalar:
-    """One element as a plain number, integers exactly; a complex one as text."""
+    """One element as a plain number (integers exactly); a complex one as text."""
     dtype = np.asarray(value).dtype
     if dtype.kind == "c":
         return str(complex(value))

@@ -36,9 +36,9 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 @cache
 def common_unit(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any] | None:
-    """The dtype whose steps are counted: of two floats the one with fewer mantissa bits, at equal bits that of smaller range.
+    """The dtype whose steps are counted: the float with fewer mantissa bits; with equal bits the one of smaller range.
 
-    None where a side is no float, or where the coarser one has no sign (scale types) and the other has.
+    None if a side is no float, or if the coarser one has no sign (scale types) and the other has.
     """
     if not (is_float(first) and is_float(second)):
         return None
@@ -48,7 +48,7 @@ def common_unit(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any] | 
 
 
 def round_to(values: Raw, unit: np.dtype[Any]) -> Raw:
-    """Contiguous values as `unit`; what lies beyond becomes infinity, or the largest number of a type that has no infinity."""
+    """Contiguous values as `unit`; larger values become infinity, or the largest number of a type without infinity."""
     if values.dtype == unit:
         return np.ascontiguousarray(values)
     if unit.itemsize > 1:
@@ -62,7 +62,7 @@ def round_to(values: Raw, unit: np.dtype[Any]) -> Raw:
 
 @cache
 def _ranks(dtype: np.dtype[Any]) -> NDArray[np.int32]:
-    """Place of each code of a one-byte float among its values, zero and -zero sharing one; 0 for codes that are nan."""
+    """Rank of each code of a one-byte float among its values (zero and -zero share one); 0 for codes that are nan."""
     values = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
     distinct = np.unique(values[~np.isnan(values)])
     return np.where(np.isnan(values), 0, np.searchsorted(distinct, values)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""The same calls of several ranks next to each other: what is equal, and what each member has where the first has an item."""
+"""Aligns the calls of several ranks: which items are equal, and which item of each member corresponds to one of the first."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from dumpscope.parallel.replicas import agree, tolerance
 from dumpscope.texts import say
 
 BLOCK = 1 << 13
-"""Items whose statistics are worked on at once."""
+"""Items whose statistics are processed at once."""
 ENOUGH = 0.5
 """Share of the first member's nodes that the others must have too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Aligned:
-    """base: the first member, without the nodes that others lack; kept: its items by their number in the whole first member
-    rows: (members, items) item of every member in its own dump, -1 where it has none
+    """base: the first member, without nodes that others do not have; kept: its items by their number in the complete first member
+    rows: (members, items) item of every member in its own dump, -1 if it has none
     lost: nodes that not all members have, as (member, its node)
     stats, states: (members, items, 4); shapes: (members, items) codes into shape_table; hashes: (members, items) codes
     sizes: (members, items) elements; wide: (item, statistic) -> exact integers of all members
@@ -50,7 +50,7 @@ class Aligned:
 
     @cached_property
     def same(self) -> Bool:
-        """Items of which all members have the same content, as far as that was stored: tensors (shapes too) and arguments."""
+        """Items whose stored content is the same in all members: tensors (also their shapes) and arguments."""
         items = self.base.items
         there = (self.rows >= 0).all(axis=0)
         allowed = np.array([tolerance(dtype) for dtype in items.dtypes] + [0.0])[items.dtype]
@@ -68,12 +68,12 @@ class Aligned:
 
     @cached_property
     def named(self) -> Bool:
-        """Items of which the first member stored a tensor."""
+        """Items with a stored tensor in the first member."""
         found: Bool = self.base.items.data_name >= 0
         return found
 
     def prints(self, item: int) -> tuple[object, ...]:
-        """What every member stored of an item's content."""
+        """The stored content of an item in every member."""
         return (self.stats[:, item].tobytes(), self.states[:, item].tobytes(), self.hashes[:, item].tobytes())
 
     def data_names(self, item: int) -> list[str | None]:
@@ -85,8 +85,8 @@ class Aligned:
 
 
 def align_members(members: Sequence[RankDump]) -> Aligned:
-    """Nodes correspond as calls of two sides do, items by role and path. Raises UnreadableError where the members did not run
-    the same."""
+    """Match nodes like calls of two sides, and items by role and path. Raises UnreadableError if the members did not run
+    the same calls."""
     first = members[0]
     partners = [np.arange(len(first.nodes)), *(_partners(first, member) for member in members[1:])]
     there = np.stack(partners).min(axis=0) >= 0
@@ -116,7 +116,9 @@ def _aligned(
     stats = np.empty((*rows.shape, 4))
     states = np.empty((*rows.shape, 4), np.uint8)
     for place, (member, own) in enumerate(zip(members, rows, strict=True)):
-        np.take(member.items.stats, own, axis=0, out=stats[place], mode="wrap")  # of -1 the last, which nobody looks at
+        np.take(
+            member.items.stats, own, axis=0, out=stats[place], mode="wrap"
+        )  # -1 reads the last row, which is unused
         np.take(member.items.stat_state, own, axis=0, out=states[place], mode="wrap")
     states[absent] = 0
     shape_table, shapes = coded("shape", "shapes")
@@ -139,7 +141,7 @@ def _aligned(
 
 
 def _partners(first: RankDump, member: RankDump) -> Int64:
-    """The member's node for each of the first's, -1 where it has none."""
+    """The member's node for each node of the first member, -1 if it has none."""
     if first.nodes.names == member.nodes.names:
         return np.arange(len(first.nodes))
     pairs = match_nodes(first, member, Options())[1]

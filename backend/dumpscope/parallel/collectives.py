@@ -1,4 +1,4 @@
-"""Communication between ranks that become one: the whole has no such call."""
+"""Removes communication between ranks that are joined: the joined dump has no such calls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PEERS = frozenset({"src", "dst", "peer", "group_src", "group_dst"})
 
 
 def without_collectives(dump: RankDump, joined: Collection[int], world: Collection[int]) -> tuple[RankDump, int]:
-    """The dump without calls that concern only the ranks `joined`, and how many those were. A call whose group was not
-    recorded concerns all of `world`, one that names another rank that rank."""
+    """The dump without calls between the ranks `joined` only, and the number of removed calls. A call without a recorded
+    group belongs to all ranks of `world`; a call that names another rank belongs to that rank too."""
     labels = [label.startswith(_PREFIX) for label in dump.nodes.labels]
     if not any(labels):
         return dump, 0
@@ -30,7 +30,7 @@ def without_collectives(dump: RankDump, joined: Collection[int], world: Collecti
 
 
 def without_peers(dump: RankDump) -> RankDump:
-    """The dump with the groups and peers of its calls shown, not judged: ranks have other numbers under another split."""
+    """The dump with groups and peers of calls shown but not judged: with another split, ranks have other numbers."""
     items = dump.items
     groups = np.array([text == "torch.ProcessGroup" for text in items.types] + [False])[items.type]
     paths = np.array([path.rpartition(".")[2] in _PEERS for path in items.paths] + [False])[items.path]
@@ -42,7 +42,7 @@ def without_peers(dump: RankDump) -> RankDump:
 
 
 def _partners(dump: RankDump, calls: list[int]) -> list[set[int]]:
-    """Ranks that each call names, in a group or as its peer."""
+    """The ranks that each call names, in a group or as its peer."""
     items = dump.items
     edges = np.searchsorted(items.node, np.arange(len(dump.nodes) + 1))
     found = []

@@ -1,4 +1,4 @@
-"""Dumps laid end to end as one set of columns, and parts taken from it."""
+"""Concatenates dumps into one set of columns, and takes parts from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN: Final = ("role", "kind", "stats", "stat_state", "requires_grad")
 class Pool:
     """nodes and items of all dumps, one dump after the other; an item's `node` counts over all of them.
 
-    first_node, first_item: where each dump's begin
+    first_node, first_item: index of each dump's first node and item
     """
 
     nodes: Nodes
@@ -88,14 +88,14 @@ def take_items(items: Items, rows: Int64, node: Int32) -> Items:
         places = {row: place for place, row in enumerate(rows.tolist())}
         wide = {(places[item], column): value for (item, column), value in wide.items() if item in places}
     columns = {name: getattr(items, name)[rows] for name in (*_PLAIN, *_CODED)}
-    number = np.full(len(items) + 1, -1, np.int32)  # the last one is for -1
+    number = np.full(len(items) + 1, -1, np.int32)  # the extra last entry is for -1
     number[rows] = np.arange(len(rows))
     number[-1] = -1
     return replace(items, node=node, wide=wide, producer=number[items.producer[rows]], **columns)
 
 
 def lean(dump: RankDump, pattern: RankDump | None) -> RankDump:
-    """The dump with what it has in common with another one held once: names, tables and columns that are equal."""
+    """The dump, sharing the names, tables and columns that are equal in another dump, so that they are held once."""
     if pattern is None or dump is pattern:
         return dump
     parts = {}
@@ -117,13 +117,13 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def keep_nodes(dump: RankDump, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> RankDump:
-    """The dump without the nodes that are not kept; what stood below one of them stands below its parent. keep: (nodes,)"""
+    """The dump without the nodes that are not kept; their children move to their parent. keep: (nodes,)"""
     if keep.all():
         return dump
     count = len(dump.nodes)
     stays = np.append(keep, np.ones(len(dump.tree) - count, bool))
     rows = np.flatnonzero(stays)
-    number = np.full(len(stays) + 1, -1, np.int64)  # the last one is for -1
+    number = np.full(len(stays) + 1, -1, np.int64)  # the extra last entry is for -1
     number[rows] = np.arange(len(rows))
     parent = dump.tree.parent.astype(np.int64)
     above = parent[rows]

@@ -1,4 +1,4 @@
-"""What a rank tells of the split it is part of: its modules, its layers, its weights."""
+"""Evidence about the split in one rank: its modules, its layers, its weights."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def module_paths(dump: RankDump) -> set[str]:
 
 
 def has_model_index(paths: set[str]) -> bool:
-    """Whether the paths begin with the number of a model in a list of models."""
+    """Whether the paths begin with the index of a model in a list of models."""
     heads = {path.split(".", 1)[0] for path in paths}
     return bool(paths) and all(head.isdigit() for head in heads) and not heads & paths
 
 
 def layer_place(words: list[str], *, indexed: bool) -> int | None:
-    """Which word of a module's path is the number of its layer. indexed: the first word numbers a model"""
+    """Position of the layer number in a module's path. indexed: the first word is the number of a model"""
     first = 1 if indexed else 0
     return next((place for place in range(first, len(words)) if words[place].isdigit()), None)
 
@@ -95,7 +95,7 @@ def _weights(dump: RankDump) -> dict[str, tuple[tuple[int, ...], Print]]:
 
 
 def fingerprint(dump: RankDump, item: int) -> Print:
-    """What was stored of a tensor's content: its statistics, else its hash, else nothing."""
+    """The stored content of a tensor: its statistics, else its hash, else nothing."""
     items = dump.items
     stored: tuple[float, ...] = tuple(
         value if state == State.FINITE else -float(state)

@@ -1,4 +1,4 @@
-"""Experts that ranks share: each holds some of them, and tokens are dealt out to where their expert is."""
+"""Experts that are shared by ranks: each rank holds some experts, and tokens are sent to the rank of their expert."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _WORDS: Final = frozenset({"experts", "local_experts", "expert"})
 
 
 def without_experts(dump: RankDump) -> tuple[RankDump, int]:
-    """The dump without what runs inside experts, and how many nodes that were.
+    """The dump without the nodes inside experts, and the number of removed nodes.
 
-    A rank numbers its experts from 0, and works on tokens of all ranks, in an order of their own: neither its weights nor its
-    activations are a part of the whole's along a dimension.
+    A rank numbers its experts from 0, and processes tokens of all ranks in its own order. So neither its weights nor its
+    activations are a part of the whole tensor along a dimension.
     """
     tree = dump.tree
-    inside = np.zeros(len(tree) + 1, bool)  # the last one is for -1
+    inside = np.zeros(len(tree) + 1, bool)  # the extra last entry is for -1
     for entry, name in enumerate(tree.names):
         parsed = naming.parse(name)
         if parsed.kind in ("module", "gradient"):

@@ -1,4 +1,4 @@
-"""Shards or replicas become one dump, and orders say how their tensors become its tensors."""
+"""Joins shards or replicas into one dump; orders say how to make its tensors from theirs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from dumpscope.parallel.shards import UNLIKE, Cuts
 
 _TAKEN: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
 _LOOKUPS: Final = frozenset({"embedding", "gather", "index_select", "take", "take_along_dim", "__getitem__"})
-"""APIs whose result holds what an index names."""
+"""APIs whose result holds the elements that an index selects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
     """dump: data names are paths, or names of `orders`
-    way, dimension: per item; odd: in the order in which the run met them, members by number
-    alone: members and their nodes that not all of them have; padded: items that were cut to the length of the other side's
+    way, dimension: per item; odd: in the order of the run, members by number
+    alone: nodes that not all members have, with their member; padded: items that were cut to the length of the other side
     """
 
     dump: RankDump
@@ -54,8 +54,8 @@ class Joint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """ranks: of every member; word: "shards", "context" or "replicas"
-    factor: of gradients and of sums, where the whole is the mean of the members; patterns: the user's `dimensions`
-    sequence: the order in which the members share a sequence, if they do and it is known
+    factor: for gradients and sums, if the whole is the mean of the members; patterns: the user's `dimensions`
+    sequence: the order in which the members share a sequence, if known
     """
 
     ranks: tuple[tuple[int, ...], ...]
@@ -66,21 +66,21 @@ class Terms:
 
 
 def alone(dump: RankDump) -> Joint:
-    """A side of one member."""
+    """The Joint of a single member."""
     count = len(dump.items)
     return Joint(dump=dump, way=np.zeros(count, np.int8), dimension=np.full(count, -1, np.int32))
 
 
 def join_members(members: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: RankDump, terms: Terms) -> Joint:
-    """One dump of the members, whose nodes and items are the first one's; cuts: of its items, whose partners are `rival`'s."""
+    """Join the members into one dump with the nodes and items of the first. cuts: of its items, with partners in `rival`."""
     base = aligned.base
     partner = cuts.partner[aligned.kept]
     dimension = cuts.dimension[aligned.kept]
     place = np.full(len(cuts.partner), -1, np.int64)
     place[aligned.kept] = np.arange(len(aligned.kept))
     scaled = {int(place[item]): value for item, value in cuts.scaled.items() if place[item] >= 0}
-    way = _ways(aligned, dimension)
-    odd = _tell_sums(aligned, way, partner, rival, shards=terms.word == "shards")
+    way = _find_ways(aligned, dimension)
+    odd = _find_sums(aligned, way, partner, rival, shards=terms.word == "shards")
     way[(way == Way.SUM) & _takes_more(base, rival, partner)] = Way.SKIP
     _override(base, way, dimension, terms.patterns)
     way[(way == Way.JOIN) & ~_joinable(aligned, dimension)] = Way.SKIP
@@ -109,9 +109,9 @@ def join_members(members: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: 
 
 
 def without_padding(joint: Joint, lengths: Mapping[int, tuple[int, int]]) -> Joint:
-    """The joint without the padding of some items. lengths: item -> dimension, and what is left along it
+    """The joint without the padding of some items. lengths: item -> dimension, and the remaining length along it
 
-    Statistics of the rest do not follow from those of all: they are computed where tensors are made, and absent elsewhere.
+    Statistics without the padding cannot be derived from the stored ones: they are computed from tensors, else absent.
     """
     items = joint.dump.items
     stats, states, hashes, shape = items.stats.copy(), items.stat_state.copy(), items.hash.copy(), items.shape.copy()
@@ -140,8 +140,8 @@ def without_padding(joint: Joint, lengths: Mapping[int, tuple[int, int]]) -> Joi
     return replace(joint, dump=replace(joint.dump, items=items), orders=orders, padded=frozenset(done))
 
 
-def _ways(aligned: Aligned, dimension: Int32) -> Int8:
-    """Ways as far as shapes and equality tell; what differs and is not cut counts as ODD until it is told to be a sum."""
+def _find_ways(aligned: Aligned, dimension: Int32) -> Int8:
+    """Find ways from shapes and equality. Items that differ and are not cut are ODD until `_find_sums` finds the sums."""
     items = aligned.base.items
     way = np.full(len(items), int(Way.COPY), np.int8)
     tensor = items.kind == Kind.TENSOR
@@ -151,12 +151,12 @@ def _ways(aligned: Aligned, dimension: Int32) -> Int8:
     return way
 
 
-def _tell_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump, *, shards: bool) -> list[Odd]:
-    """Tell parts of sums from copies that stray, call by call in the order in which they ran.
+def _find_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump, *, shards: bool) -> list[Odd]:
+    """Distinguish parts of sums from copies that deviate, call by call in the order in which they ran.
 
-    A result that differs between the members is a part of a sum where its call took something that differs by right: a part,
-    a part of a sum, an argument of its own; or, going backward, where its forward call did. It strays where all that its call
-    took is equal. Integers of shards are no parts of sums: an index or a mask of their own, and so is what was looked up by it.
+    A result that differs between the members is a part of a sum if an input of its call differs for a good reason (a part,
+    a part of a sum, an argument of its own), or, in backward, an input of its forward call. It deviates if all inputs of its
+    call are equal. Integers of shards are no parts of sums (an index or a mask of their own), nor are values selected by them.
     """
     base = aligned.base
     items, nodes = base.items, base.nodes
@@ -198,7 +198,7 @@ def _tell_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump, *, 
 
 
 def _forward_nodes(dump: RankDump, wanted: Collection[int]) -> dict[int, int]:
-    """The forward node of each backward node among those that are wanted."""
+    """The forward node of each of the given backward nodes."""
     nodes = dump.nodes
     going = nodes.direction == Direction.FORWARD
     calls = zip(nodes.label.tolist(), nodes.index.tolist(), nodes.kind.tolist(), strict=True)
@@ -212,7 +212,7 @@ def _forward_nodes(dump: RankDump, wanted: Collection[int]) -> dict[int, int]:
 
 
 def _takes_more(base: RankDump, rival: RankDump, partner: Int32) -> Bool:
-    """Items whose partner's call takes more tensors: a bias, say, that the split call leaves to a later one."""
+    """Items whose partner's call takes more tensors, for example a bias that the split run adds in a later call."""
     taken = []
     for dump in (base, rival):
         tensors = (dump.items.kind == Kind.TENSOR) & np.isin(dump.items.role, [int(role) for role in _TAKEN])
@@ -250,7 +250,7 @@ def _override(base: RankDump, way: Int8, dimension: Int32, patterns: dict[str, i
 
 
 def _joinable(aligned: Aligned, dimension: Int32) -> Bool:
-    """Every member has a shape, and they differ along the dimension at most."""
+    """Whether every member has a shape, and the shapes differ only along the dimension."""
     out = np.zeros(len(dimension), bool)
     known: dict[tuple[int, ...], bool] = {}
     for item in np.flatnonzero(dimension >= 0).tolist():
@@ -280,10 +280,10 @@ def _statistics(
         for first in range(0, len(rows), BLOCK):
             block = rows[first : first + BLOCK]
             parts = aligned.stats[:, block], aligned.states[:, block], aligned.sizes[:, block]
-            stats[block], states[block] = _together(*parts)
+            stats[block], states[block] = _join_statistics(*parts)
         stats[rows] *= factor[rows, None]
         exact = np.array([tolerance(dtype) == 0 for dtype in items.dtypes] + [False])[items.dtype[rows]]
-        stats[rows[exact], 2:], states[rows[exact], 2:] = np.nan, State.ABSENT  # sums would be off by a rounding
+        stats[rows[exact], 2:], states[rows[exact], 2:] = np.nan, State.ABSENT  # a sum would add a rounding error
     nothing = (way == Way.SUM) | (way == Way.SKIP)
     stats[nothing], states[nothing] = np.nan, State.ABSENT
     for item in np.flatnonzero(way == Way.ODD).tolist():
@@ -297,8 +297,8 @@ def _statistics(
     return replace(items, stats=stats, stat_state=states, hash=hashes, wide=wide)
 
 
-def _together(stats: Float64, states: UInt8, sizes: Int64) -> tuple[Float64, UInt8]:
-    """Statistics of the whole of those of its parts (members, items, 4): largest, smallest, weighted mean, root of squares."""
+def _join_statistics(stats: Float64, states: UInt8, sizes: Int64) -> tuple[Float64, UInt8]:
+    """Statistics of the whole from those of its parts (members, items, 4): largest, smallest, weighted mean, root of squares."""
     values = stats.copy()
     values[states == State.NAN] = np.nan
     values[states == State.POS_INF] = np.inf
@@ -325,7 +325,7 @@ def _together(stats: Float64, states: UInt8, sizes: Int64) -> tuple[Float64, UIn
 
 
 def _shapes(items: Items, aligned: Aligned, way: Int8, dimension: Int32, partner: Int32, rival: RankDump) -> Items:
-    """Shapes of the whole; of what cannot be joined that of the partner, so that nothing is said of it."""
+    """Shapes of the whole. An item that cannot be joined gets its partner's shape, so that no difference is reported."""
     table = list(items.shapes)
     codes = {shape: code for code, shape in enumerate(table)}
     shape = items.shape.copy()
@@ -346,7 +346,7 @@ def _shapes(items: Items, aligned: Aligned, way: Int8, dimension: Int32, partner
 
 
 def _values(items: Items, aligned: Aligned, way: Int8, dimension: Int32, terms: Terms, scaled: dict[int, str]) -> Items:
-    """What each joined tensor was made from, beside what was already said of it, and the sizes counted on the whole."""
+    """The `value` of each joined tensor: its old value and how it was joined; and the sizes converted to the whole."""
     table = list(items.values)
     codes = {text: code for code, text in enumerate(table)}
     value = items.value.copy()
@@ -376,7 +376,7 @@ def _values(items: Items, aligned: Aligned, way: Int8, dimension: Int32, terms: 
 
 
 def share(joint: Joint) -> dict[str, int]:
-    """How many tensors were made in each way; joined ones by dimension."""
+    """Number of tensors per way; joined ones by dimension."""
     tensor = joint.dump.items.kind == Kind.TENSOR
     counts: dict[str, int] = {}
     for way, dimension in zip(joint.way[tensor].tolist(), joint.dimension[tensor].tolist(), strict=True):

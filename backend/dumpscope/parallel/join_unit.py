@@ -1,4 +1,4 @@
-"""A virtual unit: the ranks of both sides that a plan names become one dump a side."""
+"""Joins a virtual unit: the ranks that a plan names become one dump per side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 Load = Callable[[int], RankDump]
 """Reads a rank."""
 _OWN: Final = 0.2
-"""Share of what was recorded of forward calls, weights included, that differs between replicas from which their data do."""
+"""If more than this share of the forward items (weights included) differs between replicas, they ran on different data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class Whole:
 
 @dataclass(slots=True, kw_only=True)
 class _Side:
-    """first: shards of the first replica; joints: by replica, then by batch, then one
-    counts: of what is not joined yet; ways: by level, how many tensors were made in which way"""
+    """first: shards of the first replica; joints: first one per replica, then one per batch, then a single one
+    counts: of parts that are not joined yet; ways: number of tensors per way, by level"""
 
     plan: SidePlan
     golden: bool
@@ -73,10 +73,10 @@ def join_unit(
 ) -> Whole:
     """Join the ranks of one unit in one step. target, golden: read a rank of either side; worlds: all ranks of both sides.
 
-    Shards of one replica after the other are read, so that of all else only what was joined stays in memory.
-    Raises UnreadableError where ranks that should have run the same did not.
+    Replicas are read one after the other, so that memory holds the shards of one replica and the joined dumps of the others.
+    Raises UnreadableError if ranks that should run the same calls do not.
     """
-    one, other = _sides(unit, (target, golden), worlds)
+    one, other = _read_sides(unit, (target, golden), worlds)
     if one.counts.shards > 1 or other.counts.shards > 1:
         _join_shards(one, other, plan, options)
     else:
@@ -102,10 +102,10 @@ def join_unit(
     )
 
 
-def _sides(
+def _read_sides(
     unit: UnitPlan, loads: tuple[Load, Load], worlds: tuple[Sequence[int], Sequence[int]]
 ) -> tuple[_Side, _Side]:
-    """Both sides with their first replicas: without wrappers that only one has, and without experts where ranks share them."""
+    """Both sides with their first replicas, without wrappers that only one side has, and without experts if ranks share them."""
     plans = unit.target, unit.golden
     members = [
         Members(plan=plan, load=load, world=world) for plan, load, world in zip(plans, loads, worlds, strict=True)
@@ -142,7 +142,7 @@ def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None
             part, its = own, cuts
             if number:
                 part = _part(shards, side.counts)
-                if not _alike(shards[0], side.first[0]):
+                if not _have_same_shapes(shards[0], side.first[0]):
                     sides = (opposite.dump, shards[0]) if side.golden else (shards[0], opposite.dump)
                     its = find_cuts(part, opposite, match(*sides, options).items, "shards", golden=side.golden)
             ranks = tuple(
@@ -151,7 +151,7 @@ def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None
             terms = Terms(ranks=ranks, word="shards", patterns=plan.dimensions)
             assert part.aligned is not None
             joint = join_members([alone(shard) for shard in shards], part.aligned, its, opposite.dump, terms)
-            side.strays += _strays(joint, joint.odd, ranks)
+            side.strays += _find_deviations(joint, joint.odd, ranks)
             side.joints.append(replace(joint, dump=lean(joint.dump, side.joints[0].dump if side.joints else None)))
         side.ways["shards"] = share(side.joints[0])
         longer = {int(cuts.partner[item]): short for item, short in cuts.padded.items()}
@@ -159,7 +159,8 @@ def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None
         if side.counts.shards == 1:
             wholes = (side.shards(number)[0] for number in range(side.plan.replicas))
             side.joints = [
-                without_padding(alone(dump), longer if _alike(dump, side.first[0]) else {}) for dump in wholes
+                without_padding(alone(dump), longer if _have_same_shapes(dump, side.first[0]) else {})
+                for dump in wholes
             ]
             if side.joints[0].padded:
                 side.ways["shards"] = {"padded": len(side.joints[0].padded)}
@@ -172,8 +173,8 @@ def _part(members: Sequence[RankDump], counts: Counts) -> Part:
     return Part(dump=members[0], counts=counts, aligned=align_members(members) if len(members) > 1 else None)
 
 
-def _alike(one: RankDump, other: RankDump) -> bool:
-    """The items of both correspond by number, and have the same shapes."""
+def _have_same_shapes(one: RankDump, other: RankDump) -> bool:
+    """Whether the items of both correspond by number and have the same shapes."""
     a, b = one.items, other.items
     return (
         one.nodes.names == other.nodes.names
@@ -185,7 +186,7 @@ def _alike(one: RankDump, other: RankDump) -> bool:
 
 
 def _join_data(one: _Side, other: _Side, plan: Plan, options: Options, level: str) -> str | None:
-    """Join what shares a batch ("context"), or batches ("replicas"); what gradients of the whole are of theirs."""
+    """Join the parts of a batch ("context") or the batches ("replicas"). Also returns how their gradients make the whole's."""
     firsts = one.joints[0].dump, other.joints[0].dump
     pairs = match(*firsts, options).items
     groups = [_grouped(side.joints, side.counts.of(level)) for side in (one, other)]
@@ -214,7 +215,7 @@ def _join_data(one: _Side, other: _Side, plan: Plan, options: Options, level: st
             )  # fmt: skip
             aligned = parts[number].aligned if place == 0 else align_members([joint.dump for joint in group])
             assert aligned is not None
-            joint = _joined(side, group, aligned, cuts[number], firsts[1 - number], terms)
+            joint = _join_group(side, group, aligned, cuts[number], firsts[1 - number], terms)
             joints.append(joint)
         side.joints = joints
         if not side.own_data:
@@ -224,15 +225,17 @@ def _join_data(one: _Side, other: _Side, plan: Plan, options: Options, level: st
     return gradients
 
 
-def _joined(side: _Side, group: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: RankDump, terms: Terms) -> Joint:
-    """One of a group; of replicas that ran on data of their own the one whose data are the other side's."""
+def _join_group(
+    side: _Side, group: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: RankDump, terms: Terms
+) -> Joint:
+    """Join one group. If the replicas ran on different data, take the replica with the data of the other side."""
     chosen = _own_data(aligned, cuts, rival) if terms.word == "replicas" else None
     if chosen is not None:
         side.own_data = (terms.ranks[chosen][0],)
-        side.strays += _strays(replace(group[chosen], dump=aligned.base), _stray_weights(aligned), terms.ranks)
+        side.strays += _find_deviations(replace(group[chosen], dump=aligned.base), _stray_weights(aligned), terms.ranks)
         return group[chosen]
     joint = join_members(group, aligned, cuts, rival, terms)
-    side.strays += _strays(joint, joint.odd, terms.ranks)
+    side.strays += _find_deviations(joint, joint.odd, terms.ranks)
     return joint
 
 
@@ -241,10 +244,10 @@ def _grouped(members: Sequence[_T], size: int) -> list[Sequence[_T]]:
 
 
 def _gradients(firsts: tuple[RankDump, RankDump], cuts: Cuts, replicas: int, rivals: int) -> str | None:
-    """Whether gradients of the whole are the mean of the replicas' (the loss is a mean) or their sum; None without any.
+    """Whether gradients of the whole are the mean of the replicas' (the loss is a mean) or their sum; None without gradients.
 
-    A replica's part of an activation's gradient is as many times larger than the whole's as there are replicas, if they are
-    averaged in the end.
+    If they are averaged in the end, each replica's part of an activation's gradient is n times as large as in the whole,
+    where n is the number of replicas.
     """
     one, other = firsts
     rows = np.flatnonzero(
@@ -257,12 +260,12 @@ def _gradients(firsts: tuple[RankDump, RankDump], cuts: Cuts, replicas: int, riv
     if not known.any():
         return None
     parts = replicas / rivals
-    ratio = float(np.median(mine[known] / theirs[known])) * parts**0.5  # of norms of wholes
+    ratio = float(np.median(mine[known] / theirs[known])) * parts**0.5  # of the norms of the whole tensors
     return "mean" if abs(log(ratio / parts)) < abs(log(ratio)) else "sum"
 
 
 def _own_data(aligned: Aligned, cuts: Cuts, rival: RankDump) -> int | None:
-    """The replica to compare where each ran on data of its own: the one whose data are the other side's; else None."""
+    """If the replicas ran on different data: the one with the other side's data; else None."""
     base = aligned.base
     items = base.items
     partner, dimension = cuts.partner[aligned.kept], cuts.dimension[aligned.kept]
@@ -316,8 +319,8 @@ def _describe_side(side: _Side) -> JoinedSide:
     )
 
 
-def _strays(joint: Joint, odd: Sequence[Odd], ranks: tuple[tuple[int, ...], ...]) -> list[Stray]:
-    """By the ranks that stray, where they did so first; then by rank the calls that not all made. ranks: of every member"""
+def _find_deviations(joint: Joint, odd: Sequence[Odd], ranks: tuple[tuple[int, ...], ...]) -> list[Stray]:
+    """First deviation of each group of ranks; then, by rank, the calls that not all ranks made. ranks: of every member"""
     dump = joint.dump
     odd_by_ranks: dict[tuple[int, ...], list[Odd]] = {}
     for one in odd:

@@ -1,4 +1,4 @@
-"""The ranks of one side, read and stripped when they are asked for, so that few of them are in memory together."""
+"""The ranks of one side: read and stripped of wrappers and experts on demand, so that few are in memory together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Members:
     pattern: RankDump | None = None
 
     def whole(self, replica: int) -> list[RankDump]:
-        """The shards of a replica, each of all its stages, with their wrappers and experts."""
+        """The shards of a replica, each joined from all its stages, with their wrappers and experts."""
         found: list[RankDump] = []
         for place in range(self.plan.shards):
             stages = [self._load_without_shards(stage[place]) for stage in self.plan.ranks[replica]]
@@ -65,7 +65,7 @@ class Members:
 
 
 def _with_full_paths(dump: RankDump) -> RankDump:
-    """The dump with paths for data names, which say where they lie even among those of other ranks."""
+    """The dump with full paths as data names, so that tensors of several ranks can be in one dump."""
     folder = dump.header.data_dir
     items = dump.items
     if folder is None:

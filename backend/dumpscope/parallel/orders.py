@@ -1,4 +1,4 @@
-"""Orders: how tensors of the whole are made of the members' tensors. They are carried out where files may be read."""
+"""Orders: how tensors of the whole are made from the members' tensors. They are executed by code that may read files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ORDER: Final = "joined:"
 
 
 class Way(IntEnum):
-    """How the members' copies of an item become one."""
+    """How the members' values of an item become one."""
 
     COPY = 0  # all are equal: taken once
-    JOIN = 1  # each is a part: laid end to end along a dimension
+    JOIN = 1  # each is a part: concatenated along a dimension
     SUM = 2  # each is a part of a sum
     ODD = 3  # they should be equal and are not: the odd one is taken
-    SKIP = 4  # they do not go together: nothing is compared
+    SKIP = 4  # they cannot be joined: nothing is compared
 
 
 WAY_WORDS: Final = ("copy", "join", "sum", "odd", "skip")
@@ -32,11 +32,11 @@ WAY_WORDS: Final = ("copy", "join", "sum", "odd", "skip")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A tensor to be made of the members' (paths, or orders): joined along `dimension`, or summed where that is None.
+    """A tensor to be made from the members' tensors (paths, or orders): joined along `dimension`, or summed if that is None.
 
-    factor: what the result is multiplied by; like: tensor of the other side that tells in which blocks the parts lie
-    sequence: the parts are shares of a sequence, in this order (plan.SEQUENCES); None to tell it like the blocks
-    length: what is left of the whole along the dimension, without its padding
+    factor: the result is multiplied by it; like: tensor of the other side from which the blocks of the parts are found
+    sequence: the parts are shares of a sequence, in this order (plan.SEQUENCES); None: found like the blocks
+    length: length of the whole along the dimension, without its padding
     """
 
     parts: tuple[str | Order, ...]
@@ -60,7 +60,7 @@ def order_tensors(
     sequence: str | None,
     orders: dict[str, Order],
 ) -> Items:
-    """Data names of the whole: a member's where that is taken, an order's where it is to be made. known: orders of the members"""
+    """Data names of the whole: a member's name if its tensor is taken, else the name of an order. known: orders of the members"""
     table: list[str] = []
     codes: dict[str, int] = {}
     found = np.full(len(items), -1, np.int32)

@@ -1,4 +1,4 @@
-"""Which ranks of both sides make each virtual unit, and the yaml in which a user reads, edits and gives it."""
+"""Plans: which ranks of both sides make each virtual unit, and the yaml form that users read, edit and pass in."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dumpscope.texts import Phrase, english, say
 HINT: Final = say("parallel.dumpscope_compare_target_golden_dry_run")
 SIZES: Final = ("ranks", "tp", "cp", "ep", "pp", "vpp", "order", "sequence")
 SEQUENCES: Final = ("plain", "zigzag")
-"""How context-parallel ranks share a sequence: one part each from its beginning on, or the first and last halves of parts."""
+"""How context-parallel ranks share a sequence: one block each, or (zigzag) one chunk from the front and one from the end."""
 GRADIENTS: Final = ("sum", "mean")
 WAYS: Final = ("copy", "sum", "skip")
-"""How an item may be joined besides along a dimension."""
+"""Other ways than a dimension to join an item."""
 LARGEST: Final = 1 << 16
 """Ranks, stages or layers that a plan may name."""
 
@@ -27,9 +27,9 @@ Ranks = tuple[tuple[tuple[int, ...], ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """A parallel configuration as launchers know it. order: which of tp, cp, dp and pp varies fastest from rank to rank, first
-    the fastest; data-parallel size is what is left of the ranks. vpp: model chunks that each stage holds; ep: ranks among
-    which experts are shared, which are replicas in all else; sequence: one of SEQUENCES, None to find out"""
+    """A parallel configuration in the words of launchers. order: tp, cp, dp and pp, the one that varies fastest from rank to rank
+    first; the remaining ranks are data parallel. vpp: model chunks per stage; ep: number of ranks that share the experts
+    and are replicas in all other parts; sequence: one of SEQUENCES, None to find it"""
 
     ranks: int | None = None
     tp: int = 1
@@ -44,9 +44,9 @@ class Sizes:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidePlan:
     """ranks: by replica, stage and shard; chunks: model chunks of each stage
-    offsets: what is added to the layer numbers of every virtual stage; chunk c of stage s is virtual stage c * stages + s
-    context: that many replicas after one another share a batch, each with a part of its sequence (`sequence` says which)
-    experts: that many replicas after one another share the experts, each with as many of them
+    offsets: added to the layer numbers of every virtual stage; chunk c of stage s is virtual stage c * stages + s
+    context: that many consecutive replicas share a batch, each with a part of its sequence (`sequence` says which)
+    experts: that many consecutive replicas share the experts, each with the same number
     """
 
     ranks: Ranks
@@ -81,7 +81,7 @@ class SidePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitPlan:
-    """rank: number under which results show the unit"""
+    """rank: number of the unit in results"""
 
     rank: int
     target: SidePlan
@@ -90,9 +90,9 @@ class UnitPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """gradients: what a whole gradient is of those of the replicas, None to find out
-    dimensions: pattern of item names (`*` for anything) -> dimension, or one of WAYS; the first that fits counts
-    reasons: why the plan is as it is, one sentence each; empty where the user gave the units
+    """gradients: how the gradients of the replicas make the whole gradient (mean or sum), None to find it
+    dimensions: pattern of item names (`*` for anything) -> dimension, or one of WAYS; the first match is used
+    reasons: reasons for the plan, one sentence each; empty if the user gave the units
     """
 
     units: tuple[UnitPlan, ...]
@@ -103,7 +103,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a user's file says: sizes of the sides, or units, or neither (then the plan is found)."""
+    """Content of a user's file: sizes of the sides, or units, or neither (then the plan is found)."""
 
     target: Sizes | None = None
     golden: Sizes | None = None
@@ -113,7 +113,7 @@ class Given:
 
 
 def parse_plan(text: str | None) -> Given:
-    """Raises UsageError that names the entry and what is wrong with it."""
+    """Read a plan file. Raises UsageError that names the entry and its fault."""
     if text is None:
         return Given()
     try:
@@ -144,7 +144,7 @@ def parse_plan(text: str | None) -> Given:
 
 
 def write_plan(plan: Plan) -> str:
-    """The plan as yaml that `parse_plan` reads; reasons become comments."""
+    """Write the plan as the yaml that `parse_plan` reads; reasons become comments."""
     lines = [f"# {english([reason])}" for reason in plan.reasons] + ["units:"]
     for unit in plan.units:
         lines.append(f"- rank: {unit.rank}")
@@ -169,7 +169,7 @@ def write_plan(plan: Plan) -> str:
 
 
 def require_ranks(units: Collection[UnitPlan], target: Collection[int], golden: Collection[int]) -> None:
-    """Raise UsageError where the plan names a rank that a side lacks."""
+    """Raise UsageError if the plan names a rank that a side does not have."""
     for name, there in (("target", target), ("golden", golden)):
         for unit in units:
             side: SidePlan = getattr(unit, name)
@@ -189,7 +189,7 @@ def require_ranks(units: Collection[UnitPlan], target: Collection[int], golden: 
 
 
 def left_out(units: Collection[UnitPlan], target: Collection[int], golden: Collection[int]) -> dict[str, list[int]]:
-    """Ranks of each side that stand in no unit."""
+    """Ranks of each side that are in no unit."""
     return {
         name: sorted(set(there) - {rank for unit in units for rank in getattr(unit, name).every()})
         for name, there in (("target", target), ("golden", golden))
@@ -197,8 +197,8 @@ def left_out(units: Collection[UnitPlan], target: Collection[int], golden: Colle
 
 
 def sizes_ranks(sizes: Sizes, there: Collection[int], side: str) -> Ranks:
-    """Ranks by replica, stage and shard; `there` are numbered in their order. Of replicas those that share a sequence follow
-    one another. Raises UsageError where the sizes do not fit."""
+    """Ranks by replica, stage and shard; the ranks `there` are numbered in their order. Replicas that share a sequence are
+    consecutive. Raises UsageError if the sizes do not match the number of ranks."""
     numbers = sorted(there)
     count = len(numbers)
     if sizes.ranks is not None and sizes.ranks != count:

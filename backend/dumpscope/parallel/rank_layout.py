@@ -1,4 +1,4 @@
-"""From the user's sizes, or from what the ranks tell of themselves, to a plan."""
+"""Makes a plan from the user's sizes, or from evidence in the ranks."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ MOST_RANKS: Final = 4096
 
 
 def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]) -> Plan:
-    """The plan of a comparison. Raises UsageError where what the user gave does not fit the dumps, or nothing was given and
-    nothing can be told from the dumps."""
+    """The plan of a comparison. Raises UsageError if the user's entries do not match the dumps, or if there are none and
+    no plan can be found from the dumps."""
     rivals = {one.rank: one for one in target}, {one.rank: one for one in golden}
     if given.units:
         require_ranks(given.units, *rivals)
@@ -51,7 +51,7 @@ def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]
 
 
 def _require_unlike(units: Sequence[UnitPlan]) -> None:
-    """Raise UsageError where a unit joins as many parts on both sides: then no shape tells which dimension is cut."""
+    """Raise UsageError if a unit joins equally many parts on both sides: then no shape shows which dimension is cut."""
     for unit in units:
         for name, word in (("shards", "shards"), ("batches", "replicas"), ("context", "parts of a sequence")):
             count = getattr(unit.target, name)
@@ -71,7 +71,7 @@ def _side_plan(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePl
 
 
 def _units(target: SidePlan, golden: SidePlan) -> Iterator[UnitPlan]:
-    """Replicas that both sides have as many of are compared one by one, and so are batches and shards."""
+    """Split into units: if both sides have equally many replicas (or batches, or shards), these are compared one by one."""
     for one, other in _split_by_replicas(target, golden):
         yield UnitPlan(rank=min(one.every()), target=one, golden=other)
 
@@ -91,7 +91,7 @@ def _split_by_replicas(target: SidePlan, golden: SidePlan) -> Iterator[tuple[Sid
 
 
 def _block(side: SidePlan, place: int, size: int) -> SidePlan:
-    """That many replicas after one another; a single one shares nothing."""
+    """Size of a block of consecutive replicas; a single replica shares nothing."""
     ranks = side.ranks[place * size : (place + 1) * size]
     return replace(side, ranks=ranks) if size > 1 else replace(side, ranks=ranks, context=1, sequence=None, experts=1)
 
@@ -101,7 +101,7 @@ def _shard(side: SidePlan, place: int) -> SidePlan:
 
 
 def _with_offsets(side: SidePlan, there: Mapping[int, Evidence]) -> SidePlan:
-    """Layers are counted on from stage to stage where the stages number theirs alike."""
+    """Number the layers on from stage to stage, if every stage starts with the same number."""
     counts = [_layers(there[stage[0]], chunk, side.chunks) for chunk in range(side.chunks) for stage in side.ranks[0]]
     seen: set[int] = set()
     shared = False
@@ -123,7 +123,7 @@ def _layers(one: Evidence, chunk: int, chunks: int) -> set[int]:
 
 
 def _chunks(there: Mapping[int, Evidence]) -> int:
-    """Models that every rank holds, as the numbers before the names of their modules tell."""
+    """Number of models in every rank, from the numbers before the names of their modules."""
     heads = [{path.split(".", 1)[0] for path in one.numbers} for one in there.values()]
     if not all(found and all(head.isdigit() for head in found) for found in heads):
         return 1
@@ -180,7 +180,7 @@ def _no_plan_error() -> UsageError:
 
 
 def _ratio(target: Mapping[int, Evidence], golden: Mapping[int, Evidence]) -> Fraction | None:
-    """How much longer a cut dimension of a weight is in the golden, 1 where all shapes agree, None where no weight is in both."""
+    """How many times longer a cut dimension of a weight is in the golden: 1 if all shapes agree, None without a common weight."""
     votes: Counter[Fraction] = Counter()
     common = False
     for name, (shape, _) in ((name, held) for one in target.values() for name, held in one.weights.items()):
@@ -191,15 +191,15 @@ def _ratio(target: Mapping[int, Evidence], golden: Mapping[int, Evidence]) -> Fr
             common = True
             apart = [(g, t) for t, g in zip(shape, rival, strict=False) if t != g]
             if len(shape) == len(rival) and len(apart) == 1 and apart[0][1]:
-                votes[_times(*apart[0])] += 1
+                votes[_length_ratio(*apart[0])] += 1
             break
     if not common:
         return None
     return votes.most_common(1)[0][0] if votes else Fraction(1)
 
 
-def _times(long: int, short: int) -> Fraction:
-    """How many times as long; a length that does not divide is cut into parts that differ by one."""
+def _length_ratio(long: int, short: int) -> Fraction:
+    """Ratio of two lengths: a whole number (or 1 by one) also if the parts of a length differ by one."""
     for one, other, turned in ((long, short, False), (short, long, True)):
         parts = round(one / other)
         if parts > 1 and other in (one // parts, -(-one // parts)):
@@ -223,16 +223,18 @@ def _is_consistent(ranks: Ranks, there: Mapping[int, Evidence]) -> bool:
         if any(there[rank].modules != modules for replica in ranks for rank in replica[place]):
             return False
         for replica in ranks[1:]:
-            if not all(_agree(there[a], there[b]) for a, b in zip(stage, replica[place], strict=True)):
+            if not all(_are_copies(there[a], there[b]) for a, b in zip(stage, replica[place], strict=True)):
                 return False
         if len(stage) > 1 and there[stage[0]].weights == there[stage[1]].weights:
             return False
     pairs = pairwise(first)
-    return all(there[a[0]].modules != there[b[0]].modules or not _agree(there[a[0]], there[b[0]]) for a, b in pairs)
+    return all(
+        there[a[0]].modules != there[b[0]].modules or not _are_copies(there[a[0]], there[b[0]]) for a, b in pairs
+    )
 
 
-def _agree(one: Evidence, other: Evidence) -> bool:
-    """Copies of one another: more than three quarters of their weights are equal (one of them may be at fault)."""
+def _are_copies(one: Evidence, other: Evidence) -> bool:
+    """Whether ranks are copies: more than three quarters of their weights are equal (one rank may be wrong)."""
     if one.weights.keys() != other.weights.keys():
         return False
     same = sum(held == other.weights[name] for name, held in one.weights.items())

@@ -1,4 +1,4 @@
-"""Copies of one tensor on several ranks: are they equal, and if not, which of them strays."""
+"""Copies of one tensor on several ranks: are they equal, and if not, which one deviates."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dumpscope.domain.records import Bool, Float64, State, UInt8
 _COARSE: Final = {"torch.float16": 1e-3, "torch.bfloat16": 8e-3}
 _FINE: Final = 1e-5
 _CLEAR: Final = 0.1
-"""Of two copies the farther from the other side is the odd one if the nearer is this much nearer."""
+"""Of two copies the one farther from the other side is odd, if it is at least this many times as far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Odd:
-    """Copies that differ at an item. members: those that stray, empty where none can be named"""
+    """Copies that differ at an item. members: those that deviate, empty if unknown"""
 
     item: int
     members: tuple[int, ...]
 
 
 def tolerance(dtype: str) -> float:
-    """Share of a tensor's magnitude by which statistics of copies may differ: sums in another order, no more."""
+    """Allowed difference between the statistics of copies, as a share of the tensor's magnitude (sums in another order)."""
     return 0.0 if "int" in dtype or "bool" in dtype else _COARSE.get(dtype, _FINE)
 
 
@@ -46,7 +46,7 @@ def agree(stats: Float64, states: UInt8, allowed: Float64) -> Bool:
 def odd_members(
     stats: Float64, states: UInt8, hashes: NDArray[Any], allowed: float, rival: tuple[Float64, UInt8] | None
 ) -> tuple[int, ...]:
-    """Members whose copy of one item is not the others': those outside a majority, else the ones far from the other side.
+    """Members whose copy of one item differs: those outside the majority, else the ones far from the other side.
 
     stats, states: (members, 4); hashes: (members,) codes; rival: statistics and states of the other side's partner
     """
@@ -79,7 +79,7 @@ def odd_members(
 
 
 def distance(stats: Float64, states: UInt8, other: Float64, other_states: UInt8) -> float:
-    """How far two sets of four statistics lie apart, as a share of the magnitude; inf where one is finite and one is not."""
+    """Distance between two sets of four statistics, as a share of the magnitude; inf if only one is finite."""
     both = (states == State.FINITE) & (other_states == State.FINITE)
     if (states != other_states).any():
         return float("inf")

@@ -1,4 +1,4 @@
-"""What an item of one rank is to the whole, as far as shapes tell: a part along a dimension, or all of it."""
+"""Finds from shapes how an item of one rank belongs to the whole: a part along a dimension, or all of it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dumpscope.domain.records import Int32, Kind, RankDump, Role
 from dumpscope.parallel.aligned import Aligned
 
 WHOLE: Final = -1
-"""Not cut: the shape is that of the whole."""
+"""Not cut: the shape is the shape of the whole."""
 UNLIKE: Final = -2
-"""The shape is no part of the other side's: nothing can be joined."""
+"""The shape is not a part of the other side's shape: the item cannot be joined."""
 LEVELS: Final = ("shards", "context", "replicas")
-"""What may cut a dimension: parts of the model, of the sequence, of the batch."""
+"""Levels that may cut a dimension: parts of the model, of the sequence, of the batch."""
 _WEIGHTS: Final = (Role.PARAMETER, Role.GRADIENT)
 
 Shape = tuple[int, ...]
@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many shards, parts of the sequence and of the batch a side has."""
+    """Numbers of shards, of parts of the sequence and of parts of the batch of a side."""
 
     shards: int
     replicas: int
@@ -40,9 +40,9 @@ class Counts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cuts:
     """Of every item of one side. dimension: the one it is cut along, or WHOLE or UNLIKE
-    partner: item of the other side that it corresponds to, -1 where there is none
-    scaled: item -> the value of a size that counts what is cut, as the whole has it (JSON)
-    padded: item -> (dimension, length that both wholes have in common), where one of them is padded to more
+    partner: the corresponding item of the other side, -1 if there is none
+    scaled: item -> the value (JSON) of a size that counts cut elements, converted to the whole
+    padded: item -> (dimension, length without padding), if one side is padded
     """
 
     dimension: Int32
@@ -53,7 +53,7 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One member of a side, next to the others of its level. aligned: None where it is the only one"""
+    """One member of a side and the others of its level. aligned: None if it is the only one"""
 
     dump: RankDump
     counts: Counts
@@ -62,18 +62,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extents:
-    """Of every item: code into the table of (shape, lengths of all members together along each dimension), -1 without."""
+    """Per item: code into the table of (shape, total length of all members along each dimension), -1 without a shape."""
 
     codes: Int32
     table: list[tuple[Shape, Shape]]
 
 
 def find_cuts(own: Part, rival: Part, pairs: ItemPairs, level: str, *, golden: bool) -> Cuts:
-    """Cuts of the items of `own` at a level, told from a member of the other side.
+    """Find how the items of `own` are cut at a level, by comparison with a member of the other side.
 
     pairs: items of target and golden; golden: `own` is the golden's
-    A dimension is cut where the lengths of all members together are the other side's, or where it is as much shorter than the
-    other side's as there are more parts of it. Tables of embeddings may be longer than the other side's by their padding.
+    A dimension is cut if the lengths of all members add up to the other side's length, or if it is shorter than the other
+    side's by the ratio of the numbers of parts. Tables of embeddings may be longer than the other side's by their padding.
     """
     one, other = own.dump, rival.dump
     here, there = (pairs.golden, pairs.target) if golden else (pairs.target, pairs.golden)
@@ -125,7 +125,7 @@ def _extents(part: Part) -> _Extents:
 def _pads(
     one: RankDump, tensors: Sequence[int], codes: Sequence[tuple[int, int]], extents: tuple[_Extents, _Extents]
 ) -> frozenset[tuple[int, int]]:
-    """Lengths (own whole, rival whole) of vocabularies of which at least one is padded, as tables of embeddings tell."""
+    """Lengths (own whole, rival whole) of vocabularies with padding on a side, from tables of embeddings."""
     nodes, items = one.nodes, one.items
     table = np.array(["embed" in label.lower() for label in nodes.labels] + [False])[nodes.label]
     module = np.array([label.rpartition(".")[2].lower() != "embedding" for label in nodes.labels] + [False])[
@@ -156,7 +156,7 @@ class _Terms:
 
 
 def _cut(mine: tuple[Shape, Shape], theirs: tuple[Shape, Shape], terms: _Terms) -> tuple[int, tuple[int, int] | None]:
-    """The dimension that the level cuts, WHOLE or UNLIKE; and that of padded wholes, with the length that both have."""
+    """The dimension that the level cuts, WHOLE or UNLIKE; and the padded dimension, with the length without padding."""
     shape, whole = mine
     rival_shape, rival_whole = theirs
     if len(shape) != len(rival_shape):
@@ -166,12 +166,12 @@ def _cut(mine: tuple[Shape, Shape], theirs: tuple[Shape, Shape], terms: _Terms) 
     if not apart:
         return WHOLE, None
     if len(apart) == 1 and not uneven and (shape[apart[0]], rival_shape[apart[0]]) in terms.pads:
-        return WHOLE, (apart[0], min(shape[apart[0]], rival_shape[apart[0]]))  # gathered, padding and all
+        return WHOLE, (apart[0], min(shape[apart[0]], rival_shape[apart[0]]))  # gathered, with its padding
     causes = [
         [
             levels
             for levels in _subsets(terms)
-            if _explains(mine, theirs, place, levels, terms) and (terms.level in levels or place not in uneven)
+            if _explain_lengths(mine, theirs, place, levels, terms) and (terms.level in levels or place not in uneven)
         ]
         for place in apart
     ]
@@ -189,7 +189,7 @@ def _cut(mine: tuple[Shape, Shape], theirs: tuple[Shape, Shape], terms: _Terms) 
 
 
 def _uneven(extent: tuple[Shape, Shape], count: int) -> set[int]:
-    """Dimensions of which not every member has the same length, as far as their sum tells."""
+    """Dimensions along which the members may have different lengths, judged by their sum."""
     return {place for place, (length, whole) in enumerate(zip(*extent, strict=True)) if whole != length * count}
 
 
@@ -199,10 +199,10 @@ def _subsets(terms: _Terms) -> Iterator[tuple[str, ...]]:
         yield from combinations(levels, size)
 
 
-def _explains(
+def _explain_lengths(
     mine: tuple[Shape, Shape], theirs: tuple[Shape, Shape], place: int, levels: tuple[str, ...], terms: _Terms
 ) -> bool:
-    """Whether these levels together make the two lengths those of one whole."""
+    """Whether these levels together explain both lengths as parts of one whole."""
     if levels == (terms.level,) and (mine[1][place], theirs[1][place]) in terms.pads:
         return True
     lengths = []
@@ -215,14 +215,14 @@ def _explains(
 
 
 def _preference(apart: Sequence[int], way: Sequence[tuple[str, ...]], *, weight: bool) -> tuple[Any, ...]:
-    """Batch and sequence cut every activation, the batch before the sequence and that before the features; and no weight."""
+    """Sort key of dimensions. Batch and sequence cut activations (batch, then sequence, then features), but no weight."""
     place = {level: where for where, levels in zip(apart, way, strict=True) for level in levels}
     data = ("replicas" in place) + ("context" in place)
     return data if weight else -data, *(place.get(level, -1) for level in ("replicas", "context", "shards"))
 
 
 def _scaled(own: Part, other: RankDump, dimension: Int32, partner: Int32, factors: tuple[int, int]) -> dict[int, str]:
-    """Arguments such as the sizes given to `view`: counted on the whole, in calls that have a part to do with."""
+    """Arguments that are sizes, such as those of `view`, converted to the whole in calls that work on a part."""
     if factors[0] == factors[1]:
         return {}
     one = own.dump
@@ -236,13 +236,13 @@ def _scaled(own: Part, other: RankDump, dimension: Int32, partner: Int32, factor
         mine, theirs = _value(one, item), _value(other, match)
         if mine == theirs:
             continue
-        sizes = _counted(json.loads(mine), json.loads(theirs), *factors)
+        sizes = _scale_size(json.loads(mine), json.loads(theirs), *factors)
         if sizes is None and own.aligned is not None and item in places:
             held = [
                 json.loads(_value(member, row)) if row >= 0 else None
                 for member, row in zip(own.aligned.members, own.aligned.rows[:, places[item]].tolist(), strict=True)
             ]
-            sizes = _summed(held, json.loads(theirs))
+            sizes = _sum_sizes(held, json.loads(theirs))
         if sizes is not None:
             found[item] = json.dumps(sizes, separators=(",", ":"))
     return found
@@ -253,18 +253,18 @@ def _value(dump: RankDump, item: int) -> str:
     return dump.items.values[code] if code >= 0 else "null"
 
 
-def _counted(mine: object, theirs: object, factor: int, rival: int) -> object:
-    """The size, or list of sizes, as the whole has it; None where the two do not go together."""
+def _scale_size(mine: object, theirs: object, factor: int, rival: int) -> object:
+    """The size, or list of sizes, of the whole; None if the two sides do not match."""
     if type(mine) is int and type(theirs) is int:
         return mine if mine == theirs else mine * factor if mine * factor == theirs * rival else None
     if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
-        sizes = [_counted(a, b, factor, rival) for a, b in zip(mine, theirs, strict=True)]
+        sizes = [_scale_size(a, b, factor, rival) for a, b in zip(mine, theirs, strict=True)]
         return None if None in sizes else sizes
     return None
 
 
-def _summed(held: Iterable[object], theirs: object) -> object:
-    """The whole's size of those of uneven members, or None where they do not add up to it."""
+def _sum_sizes(held: Iterable[object], theirs: object) -> object:
+    """The size of the whole from uneven members; None if they do not add up to it."""
     members = list(held)
     if type(theirs) is int and all(type(one) is int for one in members):
         numbers = [one for one in members if isinstance(one, int)]
@@ -272,6 +272,6 @@ def _summed(held: Iterable[object], theirs: object) -> object:
     if isinstance(theirs, list):
         lists = [one for one in members if isinstance(one, list) and len(one) == len(theirs)]
         if len(lists) == len(members):
-            sizes = [_summed(column, whole) for column, whole in zip(zip(*lists, strict=True), theirs, strict=True)]
+            sizes = [_sum_sizes(column, whole) for column, whole in zip(zip(*lists, strict=True), theirs, strict=True)]
             return None if None in sizes else sizes
     return None

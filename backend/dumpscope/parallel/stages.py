@@ -1,6 +1,6 @@
-"""Pipeline stages become one dump, as if one process had run them all.
+"""Joins pipeline stages into one dump, as if one process had run them all.
 
-Forward runs stage by stage, backward the other way, each micro-batch before the next, whatever the schedule was.
+Forward runs stage by stage, backward in the opposite order, one micro-batch after the other, for every schedule.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dumpscope.parallel.plan import SidePlan
 from dumpscope_format import naming
 
 _END: Final = 1 << 40
-"""Micro-batch number of what runs after all of them."""
+"""Micro-batch number of calls that run after all micro-batches."""
 _OUTSIDE: Final = ("optimizer", "clip_grad")
-"""Entries of the tree that are no modules; what stands below them runs when every stage has ended."""
+"""Entries of the tree that are no modules; calls below them run when every stage has ended."""
 
 Moment = tuple[int, int, int, int]
-"""Micro-batch, phase (forward, backward, end), place of the stage in this phase, place in the stage's own run."""
+"""Micro-batch, phase (forward, backward, end), position of the stage in this phase, position in the stage's own run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,10 +39,10 @@ class _Entry:
 
 
 def join_stages(dumps: Sequence[RankDump], side: SidePlan) -> RankDump:
-    """One dump of the stages `dumps` (in their order) of `side`. Its items are theirs, so tensor files keep their names.
+    """Join the stages `dumps` (in their order) of `side`. Items are not changed, so tensor files keep their names.
 
-    What several stages recorded under one name (a wrapper around the model, say) becomes one node: inputs from the stage
-    that ran it first, outputs from the last.
+    If several stages recorded the same name (for example a wrapper around the model), it becomes one node: inputs from the
+    stage that ran it first, outputs from the last.
     """
     if len(dumps) == 1 and side.chunks == 1 and not any(side.offsets):
         return dumps[0]
@@ -50,7 +50,7 @@ def join_stages(dumps: Sequence[RankDump], side: SidePlan) -> RankDump:
     for stage, dump in enumerate(dumps):
         entries += _entries(dump, stage, side, first=len(entries))
     _number_calls(entries, dumps)
-    groups = _merged(entries, dumps)
+    groups = _merge_entries(entries, dumps)
     together = pool(dumps)
     return _assembled(together, entries, groups, dumps)
 
@@ -72,7 +72,7 @@ def _entries(dump: RankDump, stage: int, side: SidePlan, first: int) -> list[_En
         if parsed[entry].kind in ("module", "gradient"):
             label = parsed[entry].label
             if label not in known:
-                known[label] = _relabelled(label, side, stage, indexed=indexed)
+                known[label] = _relabel(label, side, stage, indexed=indexed)
             fresh, chunk[entry] = known[label]
             names[entry] = naming.build(replace(parsed[entry], label=fresh))
         elif parent >= 0:
@@ -112,7 +112,7 @@ def _entries(dump: RankDump, stage: int, side: SidePlan, first: int) -> list[_En
 
 
 def _weight_owners(dump: RankDump, chunk: Sequence[int]) -> dict[int, int]:
-    """Calls outside all modules (an optimizer's, say) that take a weight -> the chunk whose module holds this weight."""
+    """Calls outside all modules (for example of an optimizer) that take a weight -> the chunk whose module holds this weight."""
     items = dump.items
     tensors = np.flatnonzero(items.kind == Kind.TENSOR).tolist()
     held: dict[Print, int] = {}
@@ -129,7 +129,7 @@ def _weight_owners(dump: RankDump, chunk: Sequence[int]) -> dict[int, int]:
     return owners
 
 
-def _relabelled(label: str, side: SidePlan, stage: int, *, indexed: bool) -> tuple[str, int]:
+def _relabel(label: str, side: SidePlan, stage: int, *, indexed: bool) -> tuple[str, int]:
     """A module's label in the whole model, and the chunk that it belongs to."""
     words = label.split(".")
     chunk = 0
@@ -144,7 +144,7 @@ def _relabelled(label: str, side: SidePlan, stage: int, *, indexed: bool) -> tup
 
 
 def _number_calls(entries: list[_Entry], dumps: Sequence[RankDump]) -> None:
-    """Count the calls of every API on from stage to stage."""
+    """Number the calls of every API on from stage to stage."""
     counts: dict[str, int] = {}
     numbers: dict[tuple[int, str, int], int] = {}
     calls = [(entry, naming.parse(entry.name)) for entry in entries]
@@ -158,7 +158,7 @@ def _number_calls(entries: list[_Entry], dumps: Sequence[RankDump]) -> None:
         entry.name = naming.build(replace(parsed, index=numbers[key]))
 
 
-def _merged(entries: list[_Entry], dumps: Sequence[RankDump]) -> list[list[int]]:
+def _merge_entries(entries: list[_Entry], dumps: Sequence[RankDump]) -> list[list[int]]:
     """Entries by their new name, nodes in the order in which they ended, then virtual ones."""
     named: dict[str, list[int]] = {}
     for number, entry in enumerate(entries):
@@ -228,15 +228,15 @@ def _items(
         spans = [together.first_node[entry.stage] + entry.number for entry in held]
         found: Iterable[int] = range(edges[spans[0]], edges[spans[0] + 1])
         if len(spans) > 1:
-            found = _picked(together, [range(edges[span], edges[span + 1]) for span in spans])
+            found = _pick_items(together, [range(edges[span], edges[span + 1]) for span in spans])
         before = len(rows)
         rows.extend(found)
         owner.extend([place] * (len(rows) - before))
     return np.array(rows, np.int64), np.array(owner, np.int32)
 
 
-def _picked(together: Pool, spans: Sequence[range]) -> list[int]:
-    """Of a node that several stages recorded: inputs as the first has them, outputs as the last, the rest of all."""
+def _pick_items(together: Pool, spans: Sequence[range]) -> list[int]:
+    """Items of a node that several stages recorded: inputs of the first stage, outputs of the last, other items of all."""
     role = together.items.role
     chosen: dict[tuple[int, str], int] = {}
     for span in spans:

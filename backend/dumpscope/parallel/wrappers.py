@@ -1,4 +1,4 @@
-"""Wrappers around a model (data parallel, mixed precision): of two runs of one model often only one has them."""
+"""Wrappers around a model (data parallel, mixed precision): often only one of two runs has them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dumpscope.parallel.evidence import module_paths
 from dumpscope_format import naming
 
 _NAME: Final = "module"
-"""What wrappers of torch and Megatron call the model that they hold."""
+"""Names that wrappers of torch and Megatron give to the model inside them."""
 
 
 def depth(dump: RankDump) -> int:
-    """How many wrappers stand around all modules."""
+    """Number of wrappers around all modules."""
     paths = {path for path in module_paths(dump) if path}
     count = 0
     while paths and all(path == _NAME or path.startswith(f"{_NAME}.") for path in paths):
@@ -27,7 +27,7 @@ def depth(dump: RankDump) -> int:
 
 
 def without_wrappers(dump: RankDump, count: int) -> RankDump:
-    """The dump without the outermost `count` wrappers: their names, and what was recorded of the wrapped model as a whole."""
+    """The dump without the outermost `count` wrappers: without their names and their own records."""
     if count == 0:
         return dump
     head = f"{_NAME}." * count
@@ -40,7 +40,7 @@ def without_wrappers(dump: RankDump, count: int) -> RankDump:
 
 
 def _without_head(name: str, head: str) -> str | None:
-    """The name without `head`; None for the module that `head` names itself or one around it."""
+    """The name without `head`; None for the module `head` itself and those around it."""
     parsed = naming.parse(name)
     if parsed.kind not in ("module", "gradient"):
         return name

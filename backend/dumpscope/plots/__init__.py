@@ -1,1 +1,1 @@
-"""Figures: `*_data` gives frozen data, `*_figure` plotly JSON, `*_text` the words for it, `*_svg` a script-free drawing."""
+"""Figures: `*_data` gives frozen data, `*_figure` plotly JSON, `*_phrases` the figure in words, `*_svg` SVG."""

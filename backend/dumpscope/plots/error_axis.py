@@ -1,4 +1,4 @@
-"""An axis for errors with a lane for infinite ones above; where it is logarithmic, another for those that are zero below."""
+"""An axis for errors with a lane for infinite errors at the top and, if logarithmic, a lane for zero errors at the bottom."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dumpscope.domain.records import Float64
 
-_SPAN = 24  # decades shown at most: a lone denormal must not flatten everything else
+_SPAN = 24  # most decades shown: a single denormal must not flatten everything else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Lanes:
         return float(10.0 ** (self.high + 1)) if self.log else self.largest * 1.1
 
     def place(self, values: Float64) -> Float64:
-        """Where each value is drawn; nan (not compared) stays nan."""
+        """Drawn position of each value; nan (not compared) stays nan."""
         if not self.log:
             return np.where(np.isposinf(values), self.infinite_place, np.minimum(values, self.largest))
         inside = np.clip(values, 10.0**self.low, 10.0**self.high)
@@ -44,17 +44,17 @@ class Lanes:
         return np.where(np.isposinf(values), self.infinite_place, inside)
 
     def fraction(self, values: Float64) -> Float64:
-        """Place on the axis as a share of its length, 0 at the bottom; nan stays nan."""
+        """Position on the axis as a share of its length, 0 at the bottom; nan stays nan."""
         return self.height(self.place(values))
 
     def height(self, places: Float64) -> Float64:
-        """The same for values that are drawn places already."""
+        """The same for values that are already drawn positions."""
         bottom, top = self.range
         return ((np.log10(places) if self.log else places) - bottom) / (top - bottom)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Ends of the axis, as powers of ten where it is logarithmic."""
+        """Ends of the axis, as powers of ten if it is logarithmic."""
         if not self.log:
             return (-0.03 * self.largest, self.largest * (1.15 if self.infinite else 1.05))
         return (
@@ -63,7 +63,7 @@ class Lanes:
         )
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Drawn places and their labels, at most a dozen."""
+        """Drawn positions and their labels, at most a dozen."""
         if not self.log:
             step = 10.0 ** math.floor(math.log10(self.largest))
             step *= next(times for times in (0.1, 0.2, 0.5, 1, 2) if self.largest / (step * times) <= 6)

@@ -1,4 +1,4 @@
-"""An axis for values of either sign: logarithmic away from zero, with zero in its place."""
+"""An axis for values of both signs: logarithmic away from zero, with zero in the middle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from dumpscope.domain.records import Float64
 
 _SPAN: Final = 12
-"""Decades shown on each side of zero at most: a lone denormal must not flatten everything else."""
+"""Most decades on each side of zero: a single denormal must not flatten everything else."""
 
 
 _LARGEST: Final = float(np.finfo(np.float64).max)
@@ -19,14 +19,14 @@ _LARGEST: Final = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Magnitudes:
-    """What an axis has to hold, seen a piece at a time. smallest: of the numbers that are not zero, by magnitude"""
+    """Range of an axis, collected piece by piece. smallest: of the numbers that are not zero, by magnitude"""
 
     low: float = math.inf
     high: float = -math.inf
     smallest: float = math.inf
 
     def and_of(self, values: Float64) -> Magnitudes:
-        """With finite `values` too."""
+        """The range extended by finite `values`."""
         if not values.size:
             return self
         size = np.abs(values)
@@ -40,10 +40,10 @@ class Magnitudes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Places of values on a drawn axis. log: by powers of ten, else as they are
+    """Positions of values on a drawn axis. log: by powers of ten, else linear
 
-    unit: power of ten that stands one step from zero on a logarithmic axis; what is smaller lies in between
-    start, stop: ends as places
+    unit: power of ten that is one step from zero on a logarithmic axis; smaller values are in between
+    start, stop: ends as positions
     """
 
     log: bool
@@ -52,7 +52,7 @@ class Axis:
     stop: float
 
     def place(self, values: Float64) -> Float64:
-        """Where each finite value is drawn."""
+        """Drawn position of each finite value."""
         if not self.log:
             return values
         size = np.abs(values)
@@ -71,12 +71,12 @@ class Axis:
         return np.copysign(np.minimum(value, _LARGEST), places)
 
     def edges(self, bins: int) -> Float64:
-        """Places of the edges of equal bins, shape (bins + 1,)."""
+        """Positions of the edges of equal bins, shape (bins + 1,)."""
         share = np.arange(bins + 1) / bins
         return self.start * (1 - share) + self.stop * share
 
     def ticks(self) -> dict[str, Any]:
-        """Plotly settings: powers of ten where they stand, or nothing special."""
+        """Plotly settings: ticks at powers of ten, or none for a linear axis."""
         if not self.log:
             return {"range": [self.start, self.stop]}
         low, high = math.ceil(self.start - 1e-9), math.floor(self.stop + 1e-9)
@@ -94,13 +94,13 @@ class Axis:
 
 
 def around(value: float) -> tuple[float, float]:
-    """Ends of an axis that holds one value alone."""
+    """Ends of an axis for a single value."""
     half = max(0.5, abs(value) * 0.05)
     return max(value - half, -_LARGEST), min(value + half, _LARGEST)
 
 
 def axis_of(seen: Magnitudes, *, log: bool) -> Axis:
-    """An axis that holds everything seen; from 0 to 1 where that is nothing."""
+    """An axis that holds all collected values; from 0 to 1 without values."""
     low, high = (seen.low, seen.high) if seen.low <= seen.high else (0.0, 1.0)
     if not log:
         if low == high:

@@ -12,8 +12,8 @@ import numpy as np
 
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes
-from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_said
-from dumpscope.plots.run.order import ErrorOrder, Mark, error_order_said
+from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_phrases
+from dumpscope.plots.run.order import ErrorOrder, Mark, error_order_phrases
 from dumpscope.plots.template import MARK, OUTPUT, TARGET, number
 from dumpscope.texts import rendered, tell
 
@@ -35,7 +35,7 @@ def error_order_svg(data: ErrorOrder) -> str:
     parts += [frame.star(mark) for mark in data.origins]
     if data.selected is not None:
         parts.append(frame.upright(data.selected.order, data.selected.name, "mark"))
-    return _wrap(rendered(error_order_said(data)), parts)
+    return _wrap(rendered(error_order_phrases(data)), parts)
 
 
 def api_distribution_svg(data: ApiDistribution) -> str:
@@ -49,11 +49,11 @@ def api_distribution_svg(data: ApiDistribution) -> str:
     if data.current is not None and not np.isnan(data.current[1]):
         order, error, name = data.current
         parts.append(frame.star(Mark(order=order, input_error=np.nan, output_error=error, name=name)))
-    return _wrap(rendered(api_distribution_said(data)), parts)
+    return _wrap(rendered(api_distribution_phrases(data)), parts)
 
 
 class _Frame:
-    """Places of one drawing. left: where the run's axis starts."""
+    """Positions in one drawing. left: where the axis of the run starts."""
 
     def __init__(self, lanes: Lanes, last: int, left: int) -> None:
         self.lanes, self.last, self.left = lanes, last, left

@@ -1,4 +1,4 @@
-"""The numbers behind a figure, as rows: what a person loads into a spreadsheet."""
+"""The numbers of a figure as rows, for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """columns: their names; rows: one cell per column, None where there is nothing; numbers may be nan or inf"""
+    """columns: their names; rows: one cell per column, None if empty; numbers may be nan or inf"""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Cell]]

@@ -1,4 +1,4 @@
-"""What every figure shares: colours, layout, and how numbers and names are written.
+"""Common parts of all figures: colours, layout, and how numbers and names are written.
 
 Figures are plain dictionaries in plotly's JSON form. Backgrounds are transparent and greys are medium, so that one
 figure reads on a light and on a dark page; the page may override `layout.font.color`.
@@ -16,7 +16,7 @@ from dumpscope.texts import Phrase, phrase, template
 Figure = dict[str, Any]
 
 MEASURE: Final = template("measure.score")
-"""What errors in figures are, as an axis names it."""
+"""Name of an axis of errors."""
 
 TARGET: Final = "#0072b2"
 GOLDEN: Final = "#e69f00"
@@ -30,17 +30,17 @@ CLEAR: Final = "rgba(0,0,0,0)"
 GRID: Final = "rgba(134,142,150,0.25)"
 
 SHADES: Final = [[0, "#f3d9a4"], [0.35, "#e79a4d"], [0.7, "#c0453f"], [1, "#6d1a53"]]
-"""Few to many, small to large; every shade stands out from a light and from a dark page."""
+"""Colours for few to many, small to large; every shade is visible on a light and on a dark page."""
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """One axis in the house style."""
+    """One axis in the style of all figures."""
     house = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GREY, "automargin": True}
     return {"title": {"text": title}, **house, **more}
 
 
 def layout(**more: Any) -> dict[str, Any]:
-    """Layout in the house style; `more` adds axes, shapes and annotations."""
+    """Layout in the style of all figures; `more` adds axes, shapes and annotations."""
     return {
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
@@ -54,7 +54,7 @@ def layout(**more: Any) -> dict[str, Any]:
 
 
 def colour_bar(title: str, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]:
-    """Legend of a heat map, thin. ticks: drawn places and their labels"""
+    """Thin legend of a heat map. ticks: drawn positions and their labels"""
     stride = max(1, math.ceil(len(ticks) / 6))
     shown = list(ticks)[::stride]
     return {
@@ -64,7 +64,7 @@ def colour_bar(title: str, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]
 
 
 def number(value: float | None) -> str:
-    """A number for reading: four significant digits, `nan`, `inf`, or `none` where there is none."""
+    """A number for people: four significant digits, `nan`, `inf`, or `none`."""
     if value is None:
         return "none"
     if not math.isfinite(value):
@@ -75,7 +75,7 @@ def number(value: float | None) -> str:
 
 
 def rounded(values: Float64, digits: int = 6) -> list[Any]:
-    """Numbers for a figure: as many digits as can be seen; nested as the array is."""
+    """Numbers for a figure with as many digits as can be seen; nested like the array."""
     if values.ndim > 1:
         return [rounded(row, digits) for row in values]
     return [float(f"{value:.{digits}g}") for value in values.tolist()]
@@ -87,7 +87,7 @@ def error_phrase(error: float) -> Phrase:
 
 
 def shorten(name: str, limit: int = 48) -> str:
-    """A name cut in the middle to at most `limit` characters; both ends of a node name carry meaning."""
+    """A name cut in the middle to at most `limit` characters, because both ends of a node name are important."""
     if len(name) <= limit:
         return name
     head = (limit - 1) // 2
@@ -100,6 +100,6 @@ def plain(text: str) -> str:
 
 
 def labels(names: Sequence[str], errors: Float64, limit: int = 44) -> list[str]:
-    """What a point says when it is pointed at: its node and its exact error."""
+    """Hover texts of points: the node and its exact error."""
     pairs = zip(names, errors.tolist(), strict=True)
     return [f"{plain(shorten(name, limit))}: {number(error)}" for name, error in pairs]

@@ -15,6 +15,7 @@ import torch.nn.functional
 
 from dumpscope_capture.calls import bytecode, callsite
 from dumpscope_capture.calls.name_lists import parse_lists
+from dumpscope_capture.calls.registry import beyond, is_torchs_own, seen_name
 from dumpscope_capture.config import ConfigError
 from dumpscope_format.older_python import dataclass
 
@@ -61,7 +62,7 @@ class WrapList:
 
 
 def read_list(path: str | None = None) -> WrapList:
-    """Read a list of calls. Raises ConfigError where the file is missing or malformed."""
+    """Read a list of calls, by default msprobe's. Raises ConfigError where the file is missing or malformed."""
     path = path or DEFAULT_LIST
     try:
         data = _read_document(path)
@@ -96,8 +97,24 @@ def _read_document(path: str) -> Any:
         return yaml.safe_load(text) or {}
 
 
+def every_call(*, moves: bool = False) -> WrapList:
+    """The shipped list and what the registry of torch has beyond it. moves: also calls that only move, view or make data"""
+    shipped = read_list()
+    more = beyond(moves=moves)
+    kernels = frozenset(shipped.names["_VF"])  # `torch.rnn_tanh` is `torch._VF.rnn_tanh`, and keeps the name VF
+    names = {
+        key: (*listed, *(name for name in more.get(key, ()) if name not in kernels))
+        for key, listed in shipped.names.items()
+    }
+    return replace(shipped, names=names)
+
+
 class Table:
-    """Finds the node name of a call that a function mode receives. missing: listed calls that the installed software lacks"""
+    """Finds the node name of a call that a function mode receives.
+
+    namespaces: of `torch.ops` whose operators are nodes; `*` means all but torch's own
+    missing: listed calls that the installed software lacks; unlisted: functions that are no nodes, and how often they were called
+    """
 
     def __init__(self, wanted: WrapList, *, namespaces: Iterable[str] = ()) -> None:
         self._by_function: dict[Any, Api] = {}
@@ -106,7 +123,9 @@ class Table:
         self._branches: dict[types.FunctionType, Api] = {}
         self._fronts: dict[types.CodeType, Api] = {}
         self._namespaces = frozenset(namespaces)
+        self._every_namespace = "*" in self._namespaces
         self._left_out = wanted.left_out
+        self.unlisted: dict[Any, int] = {}
         found: set[str] = set()
         listed: list[str] = []
         for category, names in wanted.names.items():
@@ -117,7 +136,23 @@ class Table:
         self.missing = tuple(name for name in dict.fromkeys(listed) if name not in found)
 
     def find(self, function: Any, frame: types.FrameType | None, args: tuple[Any, ...]) -> Api | None:
-        """The listed call for a function that a mode received from `frame`; None where it is not listed."""
+        """The listed call for a function that a mode received from `frame`; None, and counted, where it is not listed."""
+        api = self._look_up(function, frame, args)
+        if api is None:
+            self.unlisted[function] = self.unlisted.get(function, 0) + 1
+        return api
+
+    def take_unlisted(self) -> dict[str, int]:
+        """Names of the calls that were no nodes since the last time, and their numbers, most frequent first."""
+        counted, self.unlisted = self.unlisted, {}
+        found: dict[str, int] = {}
+        for function, number in counted.items():
+            name = seen_name(function)
+            if name is not None:
+                found[name] = found.get(name, 0) + number
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+    def _look_up(self, function: Any, frame: types.FrameType | None, args: tuple[Any, ...]) -> Api | None:
         api = self._by_function.get(function)
         if api is None:
             if type(function) is types.MethodDescriptorType:
@@ -162,11 +197,12 @@ class Table:
             return None
         packet: Any = getattr(function, "overloadpacket", function)
         space, _, name = str(packet._qualified_op_name).partition("::")
-        if space not in self._namespaces or name in self._left_out:
+        wanted = space in self._namespaces or (self._every_namespace and not is_torchs_own(space))
+        if not wanted or name in self._left_out:
             return None
         if space == "aten" and packet is not function:
             name = f"{name}.{function._overloadname}"
-        api = Api(prefix=PREFIXES.get(space, space), name=name, function=function)
+        api = Api(prefix=PREFIXES.get("torch_npu" if space == "npu" else space, space), name=name, function=function)
         self._by_function[function] = api
         return api
 

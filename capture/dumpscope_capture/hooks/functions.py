@@ -177,19 +177,40 @@ _twins: dict[types.FunctionType, Callable[..., Any] | None] = {}
 
 
 class _Globals(Dict[str, Any]):
-    """A live view of a function's globals in which no call is offered to a mode."""
+    """A live view of a function's globals in which no call is offered to a mode.
 
-    def __init__(self, real: dict[str, Any]) -> None:
+    asks_torch: the function asks `torch.overrides`, not a name of its own module
+    """
+
+    def __init__(self, real: dict[str, Any], *, asks_torch: bool) -> None:
         super().__init__()
         self._real = real
+        self._asks_torch = asks_torch
         self["__builtins__"] = real["__builtins__"]
 
     def __getitem__(self, name: str) -> Any:
+        if name == "torch" and self._asks_torch:
+            return _TORCH
         return _never if name in _OFFERS else self._real[name]
+
+
+class _Stand:
+    """Stands for a module, with some attributes replaced."""
+
+    def __init__(self, module: Any, **replaced: Any) -> None:
+        self.__dict__.update(replaced)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
 
 
 def _never(*tensors: Any) -> bool:
     return False
+
+
+_TORCH: Final = _Stand(torch, overrides=_Stand(torch.overrides, **dict.fromkeys(_OFFERS, _never)))
+"""`torch` for functions that ask `torch.overrides.has_torch_function(...)`, as those of `torch.nn.init` do."""
 
 
 def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
@@ -198,10 +219,13 @@ def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
         return _twins[function]
     twin: Callable[..., Any] | None = None
     names = function.__code__.co_names
-    if any(name in names and name in function.__globals__ for name in _OFFERS) and "handle_torch_function" in names:
+    asked = [name for name in _OFFERS if name in names]
+    asks = any(name in function.__globals__ for name in asked)
+    asks_torch = bool(asked) and not asks and "overrides" in names and function.__globals__.get("torch") is torch
+    if (asks or asks_torch) and "handle_torch_function" in names:
         twin = types.FunctionType(
             function.__code__,
-            _Globals(function.__globals__),
+            _Globals(function.__globals__, asks_torch=asks_torch),
             function.__name__,
             function.__defaults__,
             function.__closure__,

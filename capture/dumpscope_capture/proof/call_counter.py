@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.call import Call, ThreadState
-from dumpscope_capture.calls.names import Api, Table, read_list
+from dumpscope_capture.calls.names import Api, Table, every_call
+from dumpscope_capture.config import CUSTOM_NAMESPACES
 from dumpscope_capture.context import HookErrors
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.compiled import EagerMode
@@ -110,7 +111,7 @@ class CallCounter:
     def _settle(self) -> None:
         wanted = self._users > 0 and self._captures == 0
         if wanted and self._mode is None:
-            self._table = self._table or Table(read_list())
+            self._table = self._table or Table(every_call(), namespaces=CUSTOM_NAMESPACES)
             self._mode = FunctionMode(self._table, self)
             self._thread = threading.get_ident()
             functions.enter(self._mode)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from dumpscope_capture.calls.names import WrapList, read_list
-from dumpscope_capture.config import CUSTOM_NAMESPACES, ConfigError
+from dumpscope_capture.config import ConfigError
 from dumpscope_capture.ptdbg.errors import ParameterError
 from dumpscope_capture.ptdbg.generations import GENERATIONS
 from dumpscope_format.older_python import dataclass
@@ -15,6 +15,7 @@ from dumpscope_format.older_python import dataclass
 LAYOUTS: Final = ("ptdbg", "msprobe")
 GENERATION: Final = "DUMPSCOPE_PTDBG_GENERATION"
 LAYOUT: Final = "DUMPSCOPE_PTDBG_LAYOUT"
+_NAMESPACES: Final = ("_C_ascend",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class Settings:
     def namespaces(self, generation: str) -> tuple[str, ...]:
         """Namespaces of `torch.ops` whose operators are nodes. From 4.0 on ptdbg lists aten, called by programs in graph mode."""
         aten = self.layout == "ptdbg" and self.wrap_ops is None and generation != "2.3"
-        return (*CUSTOM_NAMESPACES, "aten") if aten else CUSTOM_NAMESPACES
+        return (*_NAMESPACES, "aten") if aten else _NAMESPACES
 
 
 def from_environment() -> Settings:

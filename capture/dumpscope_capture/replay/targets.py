@@ -46,12 +46,21 @@ def function(target: str) -> Callable[..., Any]:
         try:
             owners = [importlib.import_module(prefix)]
         except ImportError as error:
-            raise LookupError(f"{prefix} is no module that can be imported here; --prelude may bring it") from error
+            owners = []
+            if "." in prefix or not _has_operator(prefix, name):
+                raise LookupError(f"{prefix} is no module that can be imported here; --prelude may bring it") from error
+        if "." not in prefix and _has_operator(prefix, name):
+            owners.insert(0, getattr(torch.ops, prefix))
     for owner in owners:
         found = getattr(owner, name, None)
         if callable(found):
             return found  # type: ignore[no-any-return]
     raise LookupError(f"torch {torch.__version__} has no {target}")
+
+
+def _has_operator(namespace: str, name: str) -> bool:
+    """Whether `torch.ops.NAMESPACE.NAME` exists."""
+    return hasattr(getattr(torch.ops, namespace), name)
 
 
 def _owner(path: str) -> Any:

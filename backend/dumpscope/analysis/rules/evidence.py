@@ -10,11 +10,13 @@ from dumpscope.analysis.unit.calls import forward_of
 from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
 from dumpscope.domain.records import STATISTICS, Direction, Int32, Items, Kind, RankDump, State, item_name
+from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, phrase
 
 SATURATED: Final = "saturated"
 """Variant of an overflow: a result stands at the limit of its dtype on one side only."""
 _SHOWN: Final = 2
+_NAMED: Final = 6
 
 
 def describe_items(case: Case, rows: Sequence[int]) -> list[Phrase]:
@@ -37,10 +39,22 @@ def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
     if finding.kind == "overflow" and is_backward(case, finding):
         word = "overflow_backward"
     elif finding.kind == "computation" and finding.hidden:
-        word = HIDDEN
+        return [_advise_hidden(case)]
     elif finding.kind == "computation" and is_backward(case, finding):
         word = "backward"
     return [phrase(f"advice.{word}")]
+
+
+def _advise_hidden(case: Case) -> Phrase:
+    """How to have the cause recorded: calls that the capture saw and left out are named, those that compute first."""
+    runs = [dump.header.run for dump in (case.target, case.golden)]
+    names = {name for run in runs if run is not None for name in run.unrecorded}
+    if not names:
+        return phrase(f"advice.{HIDDEN}")
+    ordered = sorted(names, key=lambda name: (moves_data(name), name))
+    more = len(ordered) - _NAMED
+    listed = ", ".join(ordered[:_NAMED]) + (f" (+{more})" if more > 0 else "")
+    return phrase("advice.hidden_calls", names=listed)
 
 
 def describe_birth(case: Case, finding: Finding) -> list[Phrase]:

@@ -1,1 +1,1 @@
-"""One module a command. Each imports what it needs when it runs."""
+"""One module per command. Each imports what it needs when it runs."""

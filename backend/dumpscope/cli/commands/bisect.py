@@ -22,11 +22,13 @@ def bisect(
         str | None, typer.Option("--metric", help="Regex; its first group is a number that the command prints.")
     ] = None,
     expect: Annotated[float | None, typer.Option("--expect", help="The number is right near this value.")] = None,
-    tolerance: Annotated[float, typer.Option("--tolerance", help="How near to --expect, relative to it.")] = 1e-3,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Allowed distance from --expect, as a share of it.")
+    ] = 1e-3,
     below: Annotated[float | None, typer.Option("--below", help="The number is right below this.")] = None,
     above: Annotated[float | None, typer.Option("--above", help="The number is right above this.")] = None,
     golden: Annotated[
-        Path | None, typer.Option("--golden", help="A run is right when its --dump agrees with this dump.")
+        Path | None, typer.Option("--golden", help="A run is right if its --dump agrees with this dump.")
     ] = None,
     dump: Annotated[Path | None, typer.Option("--dump", help="Dump that the command writes.")] = None,
     treatment: Annotated[str, typer.Option("--as", help="How calls run instead: cpu, float64, contiguous ...")] = "cpu",
@@ -35,9 +37,9 @@ def bisect(
     seconds: Annotated[float, typer.Option("--run-timeout", help="Seconds that a run may take.")] = 86_400.0,
     json: Json = False,
 ) -> int:
-    """Find the smallest set of calls that repairs a program when they run differently.
+    """Find the smallest set of calls that must run differently to repair a program.
 
-    Without --metric and --golden a run is right when it ends with status 0. Exit status: 1 where nothing is found.
+    Without --metric and --golden a run is right if it ends with status 0. Exit status: 1 if nothing is found.
     """
     if metric is not None and expect is None and below is None and above is None:
         raise UsageError(say("cli.metric_needs_expect_below_above"), hint=say("cli.they_say_when_number_right"))

@@ -18,12 +18,14 @@ from dumpscope.texts import tell
 from dumpscope.verdict.calibration import MOST, Calibration, calibrate as measure_noise
 
 LISTED: Final = 10
-"""Calls shown of each list; the file holds all."""
+"""Calls printed per list; the file holds all."""
 
 
 def calibrate(
     one: Annotated[Path, typer.Argument(metavar="HEALTHY", help="A dump of code that is known to be right.")],
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="A second run of it, or the same on other hardware.")],
+    other: Annotated[
+        Path, typer.Argument(metavar="OTHER", help="A second run of the same code, also on other hardware.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")] = Path("policy.yaml"),
 ) -> int:
     """Measure the noise of a healthy pair and write the tolerances for `compare --policy`."""

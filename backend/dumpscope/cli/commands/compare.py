@@ -31,7 +31,7 @@ def compare(
     reference: Annotated[
         Path | None,
         typer.Option(
-            "--reference", help="Dump of an absolute reference (CPU, float64): which side is farther from it?"
+            "--reference", help="Dump of a third, more exact run (CPU, float64): shows which side is farther from it."
         ),
     ] = None,
     output: Annotated[
@@ -39,12 +39,20 @@ def compare(
     ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="csv, xlsx, json, html, ptdbg; several with commas. Default csv."),
+        typer.Option(
+            "--format",
+            help="csv (default), xlsx, json, html, junit, ptdbg, ptdbg-csv, ptdbg-xlsx; several with commas.",
+        ),
     ] = None,
     policy: Annotated[
         str, typer.Option("--policy", help="How to judge: default, ptdbg, msprobe, or a policy file.")
     ] = "default",
-    fuzzy: Annotated[bool, typer.Option("--fuzzy", help="Match calls without regard to their call index.")] = False,
+    fuzzy: Annotated[
+        bool,
+        typer.Option(
+            "--fuzzy", help="Match the remaining calls of the same name in their order, whatever their call index."
+        ),
+    ] = False,
     data_mapping: Annotated[
         Path | None, typer.Option("--data-mapping", help="yaml: target item name to golden item name.")
     ] = None,
@@ -74,10 +82,10 @@ def compare(
     json: Json = False,
     pairs: Annotated[bool, typer.Option("--pairs", help="Add every item pair to the JSON.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what would be matched, rule by rule, and what would not.")
+        bool, typer.Option("--dry-run", help="Only print which calls would be matched, by rule, and which would not.")
     ] = False,
     fail_on: Annotated[
-        str, typer.Option("--fail-on", help="Verdict from which the exit status is 1: no, warning or never.")
+        str, typer.Option("--fail-on", help="Exit status 1 from this verdict on: no, warning or never.")
     ] = "no",
 ) -> int:
     """Compare two dumps and name the operator that went wrong first.
@@ -114,7 +122,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The command line of one comparison, as given."""
+    """The command line of one comparison."""
 
     target: Path
     golden: Path
@@ -178,7 +186,7 @@ def run(request: Request) -> int:
 
 
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
-    """Exit status of a comparison. A divergence goes before incompleteness: what could not be read does not undo it."""
+    """Exit status of a comparison. A divergence counts more than unreadable parts: it is real whatever could not be read."""
     counts = answer.counts
     diverged = bool(answer.origins) or counts.no > 0
     if fail_on == "warning":

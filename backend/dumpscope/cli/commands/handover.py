@@ -22,7 +22,7 @@ from dumpscope.texts import tell
 def handover(
     path: Dump,
     node: Annotated[
-        str | None, typer.Argument(metavar="NODE", help="The call; leave it out where PATH is a saved call.")
+        str | None, typer.Argument(metavar="NODE", help="The call; leave it out if PATH is a saved call.")
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Archive to write.")] = Path("finding.zip"),
     golden: Annotated[

@@ -13,7 +13,7 @@ import numpy as np
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
-from dumpscope.cli.printing import line, listed, plural, print_json
+from dumpscope.cli.printing import line, list_numbers, plural, print_json
 from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
@@ -74,7 +74,7 @@ def _list_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> 
 
 
 def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
-    """The info document, and whether some rank could not be read or holds nothing."""
+    """The info document, and whether a rank could not be read or is empty."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []
     heads: dict[str, set[str]] = {name: set() for name in ("framework", "layout", "task", "level", "summary")}
@@ -89,7 +89,9 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
             values.add(getattr(read.header, name))
         lost = lost or not len(read.nodes)
         run = read.header.run
-        about = {"run": None if run is None else asdict(run), **_counts(read)}
+        told = None if run is None else asdict(run)
+        unrecorded = {} if told is None else told.pop("unrecorded")
+        about = {"run": told, "unrecorded": unrecorded, **_counts(read)}
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
     require_read(len(units), layout, problems)
     document = {
@@ -143,7 +145,7 @@ def _print(document: dict[str, Any]) -> None:
             format=_format(document["layout"]),
             document2=document["task"] or tell("cli.unknown"),
             document3=document["level"] or tell("cli.unknown"),
-            recorded=_recorded(document),
+            recorded=_describe_values(document),
         )
     )
     line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
@@ -194,8 +196,8 @@ _SUMMARIES: Final = {
 }
 
 
-def _recorded(document: dict[str, Any]) -> str:
-    """What was recorded of each value."""
+def _describe_values(document: dict[str, Any]) -> str:
+    """What the dump keeps of each value."""
     if not document["nodes"]:
         return tell("cli.nothing_recorded")
     if not document["items"]:
@@ -209,7 +211,7 @@ def _recorded(document: dict[str, Any]) -> str:
 
 
 def _format(layout: str) -> str:
-    """The file format, where it is not the usual one."""
+    """The file format, if it is not the usual one."""
     return "" if layout in ("", "msprobe") else tell("cli.form", layout=layout)
 
 
@@ -254,4 +256,4 @@ def _sources(unit: dict[str, Any]) -> str:
 
 
 def _numbers(word: str, numbers: list[int]) -> str:
-    return f"{word}{'' if len(numbers) == 1 else 's'} {listed(numbers)}"
+    return f"{word}{'' if len(numbers) == 1 else 's'} {list_numbers(numbers)}"

@@ -15,13 +15,13 @@ from dumpscope.export.stack_frames import frame_documents, user_frame
 from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100
-"""Findings listed per rank and step; the counts are over all."""
+"""Findings printed per rank and step; the counts include all."""
 
 
 def overflow(path: Dump, json: Json = False) -> int:
     """Find the first NaN or infinity of each rank and step: where it started, and what only passed it on.
 
-    Exit status: 1 where one was found that the program did not ask for.
+    Exit status: 1 if one was found that the program did not ask for.
     """
     found: list[Overflow] = []
     problems: list[Problem] = []

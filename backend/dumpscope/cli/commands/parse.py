@@ -47,7 +47,7 @@ def _print_nodes(path: Path, prefix: str) -> int:
                 problems.append(dump)
                 continue
             read += 1
-            nodes = _found(dump, prefix)
+            nodes = _find_nodes(dump, prefix)
             found += len(nodes)
             if nodes and len(layout.ranks) > 1:
                 line(styled(tell("pipeline.step_rank", step=ref.step, rank=ref.rank or 0), "bold"))
@@ -59,8 +59,8 @@ def _print_nodes(path: Path, prefix: str) -> int:
     return NOT_FULLY_JUDGED if problems else COMPARED
 
 
-def _found(dump: RankDump, prefix: str) -> dict[int, list[int]]:
-    """Nodes and the items of them to print: all of a node whose name begins with the prefix, else those whose own name does."""
+def _find_nodes(dump: RankDump, prefix: str) -> dict[int, list[int]]:
+    """The nodes to print and their items: all items of a node whose name begins with the prefix, else items whose name does."""
     out = {}
     edges = np.searchsorted(dump.items.node, np.arange(len(dump.nodes) + 1)).tolist()
     for node, name in enumerate(dump.nodes.names):

@@ -39,7 +39,7 @@ def precheck(
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, npu, npu:1 ...")] = "cpu",
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes; 0 means one per core.")] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the results that are in the output folder and run the rest.")
+        bool, typer.Option("--resume", help="Keep the results in the output folder and run only the other calls.")
     ] = False,
     step: Steps = None,
     rank: Ranks = None,
@@ -56,13 +56,14 @@ def precheck(
         Path | None, typer.Option("--config", help="config.json whose acc_check section says what to run and keep.")
     ] = None,
     server: Annotated[
-        str | None, typer.Option("--server", metavar="URL", help="Send the results to this server, or page of a dump.")
+        str | None,
+        typer.Option("--server", metavar="URL", help="Send the results to this server, or to a dump's page on it."),
     ] = None,
     json: Json = False,
 ) -> int:
     """Run every API of a dump alone against a higher-precision CPU reference.
 
-    Exit status: 1 where a call is wrong here, or its recorded result is.
+    Exit status: 1 if a call is wrong here, or its recorded result is.
     """
     chosen = CheckConfig() if config is None else read_check_config(config)
     kept = output if save or config is None else chosen.data
@@ -180,7 +181,7 @@ def _run(request: _Request) -> int:
 
 
 def _send_results(request: _Request) -> int:
-    """Send the results to the server; returns how many it keeps."""
+    """Send the results to the server; returns how many it stored."""
     assert request.server is not None
     with open(request.output / STATE, encoding="utf-8") as lines:
         return send(request.server, request.path, lines)

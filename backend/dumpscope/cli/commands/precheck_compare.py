@@ -24,9 +24,9 @@ def precheck_compare(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the tables.")] = None,
     json: Json = False,
 ) -> int:
-    """Compare the pre-checks of two devices: where does the first one err more?
+    """Compare the pre-checks of two devices: is the first one less accurate?
 
-    Exit status: 1 where device A is worse, by the ratios or by our units.
+    Exit status: 1 if device A is worse, by the ratios or by our units.
     """
     calls, details = compare_prechecks(mine, other, output)
     by_ratio = [row for row in calls if _wrong(row)]

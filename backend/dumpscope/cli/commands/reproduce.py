@@ -34,7 +34,10 @@ def reproduce(
     ] = None,
     copy: Annotated[bool, typer.Option("--copy", help="Copy the tensors into a folder beside the script.")] = False,
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Run it over device, dtype, layout and order: what changes the result?")
+        bool,
+        typer.Option(
+            "--matrix", help="Run it for each device, dtype, layout and order of sums: what changes the result?"
+        ),
     ] = False,
     value: Annotated[
         list[str] | None, typer.Option("--value", help="A scalar that the matrix varies too: eps=1e-5,1e-3.")
@@ -43,7 +46,7 @@ def reproduce(
 ) -> int:
     """Write a script that runs one call of a dump alone, forward and backward, and judges it.
 
-    Exit status: with --matrix 1 where a cell fails.
+    Exit status: with --matrix 1 if a cell fails.
     """
     return _run(
         _Request(
@@ -62,9 +65,9 @@ def reproduce(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """copy: put the tensors beside the script; matrix: run it over devices, types and layouts with `python`
+    """copy: copy the tensors into a folder beside the script; matrix: run it over devices, types and layouts with `python`
 
-    values: `eps=1e-5,1e-3`, scalars that the matrix goes over as well
+    values: `eps=1e-5,1e-3`, scalars that the matrix varies too
     """
 
     path: Path

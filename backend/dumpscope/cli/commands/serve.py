@@ -52,7 +52,7 @@ def _serve(
     data_dir: Path | None,
     roots: Sequence[Path],
 ) -> None:
-    """Serve until interrupted. results: files to show copies of, in place of a data folder"""
+    """Serve until interrupted. results: files to show as copies, instead of a data folder"""
     if not results:
         run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots))
         return
@@ -61,14 +61,14 @@ def _serve(
             say("cli.result_opened_copy_ends_server_data"),
             hint=say("cli.give_one_them"),
         )
-    with ending.removing(_temporary) as folder:
+    with ending.own(_temporary) as folder:
         chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
-        page = _copied(results, folder / "dumpscope.db")
+        page = _copy_results(results, folder / "dumpscope.db")
         run_server(ending, chosen, page, results=[str(result.absolute()) for result in results])
 
 
-def _copied(results: Sequence[Path], file: Path) -> str:
-    """Copy the result files and say so; the page to open."""
+def _copy_results(results: Sequence[Path], file: Path) -> str:
+    """Copy the result files and say so. Returns the page to open."""
     from dumpscope.pipeline.results.result_files import open_copies  # noqa: PLC0415
 
     opened = open_copies(results, file)
@@ -89,7 +89,7 @@ def _copied(results: Sequence[Path], file: Path) -> str:
 
 
 def _temporary() -> tuple[Path, Callable[[], None]]:
-    """A folder for the copy, and what removes it."""
+    """A folder for the copy, and the function that removes it."""
     try:
         room = TemporaryFolder("result")
     except OSError as error:
@@ -101,7 +101,7 @@ def _temporary() -> tuple[Path, Callable[[], None]]:
 
     def remove() -> None:
         room.close()
-        while room.path.exists():  # where a thread of a server that is starting made a file in it meanwhile
+        while room.path.exists():  # fails if a thread of the starting server made a file in it meanwhile
             shutil.rmtree(room.path, ignore_errors=True)
 
     return room.path, remove
@@ -115,7 +115,7 @@ def settings(
     roots: Sequence[Path] = (),
     database_url: str | None = None,
 ) -> Settings:
-    """Settings from the command line, then the environment; UsageError says in one line what is wrong."""
+    """Settings from the command line, then the environment. Raises UsageError with one line that says what is wrong."""
     from pydantic import ValidationError  # noqa: PLC0415
     from pydantic_settings import SettingsError  # noqa: PLC0415
 
@@ -140,14 +140,14 @@ def settings(
 
 
 def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
-    """Listen, say where, and serve. page: path the printed address opens; results: files of which a copy is served"""
+    """Listen, print the address, and serve. page: path of the printed address; results: files that are served as copies"""
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
     from dumpscope.index.store.database import Database  # noqa: PLC0415
 
     class Server(uvicorn.Server):
-        """Of which a signal is only of concern once it has started: it would wait for the end of the start."""
+        """uvicorn handles a signal only after the start (before, it would wait for its end); until then `ending` does."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             if self.started:
@@ -156,13 +156,13 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
             else:
                 ending.end(sig, frame)
 
-    Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
+    Database.open(chosen.database).close()  # here an error is one clear line; later it would be a log
     with closing(_listen(chosen.host, chosen.port)) as listener:
         app = create_app(chosen, results)
         line(tell("cli.dumpscope_serves", address=address(chosen, listener), page=page))
         line(tell("cli.ctrl_c_ends"))
         server = Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
-        ending.serves(server)
+        ending.begin_serving(server)
         sys.stdout.flush()
         server.run(sockets=[listener])
     if not server.started:
@@ -170,7 +170,7 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
 
 
 def address(chosen: Settings, listener: socket.socket) -> str:
-    """What to open in a browser."""
+    """The address to open in a browser."""
     host = "127.0.0.1" if chosen.host in ("0.0.0.0", "::") else chosen.host
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 

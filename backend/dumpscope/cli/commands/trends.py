@@ -34,7 +34,7 @@ from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.texts import say, tell
 
 COLUMNS: Final = 12
-"""Buckets of steps that a person is shown side by side."""
+"""Buckets of steps in the printed table."""
 MOST_BUCKETS: Final = 100
 _PAGE: Final = 25
 _MARKS: Final = {"no": "✗", "warning": "!", "yes": "✓", "n/a": "–"}
@@ -47,7 +47,7 @@ Found = ValueTrends | Trends
 def trends(
     target: Dump,
     golden: Annotated[
-        Path | None, typer.Argument(help="Dump to compare with. Without it the numbers of TARGET are shown.")
+        Path | None, typer.Argument(help="Dump to compare with. Without it, the numbers of TARGET are shown.")
     ] = None,
     statistic: Annotated[
         str | None,
@@ -86,7 +86,7 @@ def trends(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """The command line as given."""
+    """The command line."""
 
     target: Path
     golden: Path | None = None
@@ -136,7 +136,7 @@ Ask = Callable[[int, int | None], Found]
 
 def _alone(request: _Request, database: Database) -> tuple[Ask, list[Problem], bool]:
     with open_layout(request.target) as layout:
-        chosen = _chosen(request, layout)
+        chosen = _choose_units(request, layout)
         problems, read, lost = list(layout.problems), 0, False
         dump = create_dump(database, name=request.target.name, path=str(request.target))
         for _, one in read_ranks(chosen):
@@ -196,7 +196,7 @@ def _pair(request: _Request, database: Database) -> tuple[Ask, list[Problem], bo
 
 @contextmanager
 def _database() -> Iterator[Database]:
-    """A database that lives as long as the block."""
+    """A database that is removed at the end of the block."""
     with TemporaryFolder() as room:
         database = Database.open(sqlite_url(room.path / "trends.db"))
         try:
@@ -205,8 +205,8 @@ def _database() -> Iterator[Database]:
             database.close()
 
 
-def _chosen(request: _Request, layout: DumpIndex) -> DumpIndex:
-    """The steps and ranks asked for; raises UsageError for a number that the dump lacks."""
+def _choose_units(request: _Request, layout: DumpIndex) -> DumpIndex:
+    """The requested steps and ranks; raises UsageError for a number that the dump does not have."""
     for word, wanted, there in (
         ("step", request.steps, layout.steps),
         ("rank", request.ranks, layout.rank_numbers),
@@ -230,7 +230,7 @@ def _kind(request: _Request) -> str:
 
 
 def _rows(ask: Callable[[int | None], Found], limit: int | None) -> tuple[Found, list[Row]]:
-    """The first page, and rows of as many pages as `limit` needs."""
+    """The first page, and the rows of all pages that `limit` needs."""
     first = page = ask(None)
     rows: list[Row] = list(first.page.rows)
     while page.page.more and (limit is None or len(rows) < limit):

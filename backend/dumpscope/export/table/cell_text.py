@@ -1,4 +1,4 @@
-"""How a cell is written, the same in every table format."""
+"""Text of a cell, the same in every table format."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t")
 
 
 def guard(text: str) -> str:
-    """Text from a dump, made safe for spreadsheets: what they would run as a formula gets a leading quote."""
+    """Text from a dump, made safe for spreadsheets: text that they would run as a formula gets a leading quote."""
     text = text.replace("\r", "\\r")  # a bare carriage return ends a line in some csv readers, quoted or not
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def guard_all(texts: list[str]) -> list[str]:
-    """`guarded` of every text; quick where none needs it."""
+    """`guard` for every text; fast if none needs it."""
     if {text[:1] for text in texts}.isdisjoint(_FORMULA) and "\r" not in "".join(texts):
         return texts
     return [guard(text) for text in texts]
 
 
 def cell(value: Number, absent: str) -> Cell:
-    """A number as itself, text guarded, nothing as `absent`."""
+    """A number unchanged, text guarded, None as `absent`."""
     if value is None:
         return absent
     return guard(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Columns of cells: what a table shows in some of its rows, as codes into distinct values and as plain numbers."""
+"""Columns of cells of some rows of a table, as codes into distinct values and as plain numbers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dumpscope.domain.records import Float64, Int32, Int64
 from dumpscope.export.table.cell_text import Cell
 
 MISSING: Final = object()
-"""Value of a series where the row has no such side."""
+"""Value of a series in a row without this side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Cells of one column in n rows: row i shows table[codes[i]], or numbers[i] where its code is -1.
+    """Cells of one column in n rows: row i shows table[codes[i]], or numbers[i] if its code is -1.
 
-    table: the same list in every block of rows, so that what is made of it is made once
+    table: the same list in every block of rows, so that its texts are made once
     numbers: finite where the code is -1
-    unit: stands behind every number ("%") and makes it a text
+    unit: follows every number ("%") and makes it a text
     """
 
     codes: Int32
@@ -33,7 +33,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """Cells of one column that are texts of their own in every row."""
+    """Cells of one column with a different text in every row."""
 
     texts: list[str]
 
@@ -45,14 +45,14 @@ Bound = Callable[[Int64], Column]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One value per row before a format words it. Table entries may be None (not known) and MISSING (no such side)."""
+    """One value per row before a format turns it into text. Table entries may be None (not known) and MISSING (no such side)."""
 
     table: Sequence[Any]
     codes: Callable[[Int64], Int32]
     numbers: Callable[[Int64], Float64 | Int64] | None = None
 
     def shown(self, show: Callable[[Any], Cell], unit: str = "") -> Bound:
-        """Cells that word every distinct value with `show`; numbers stay as they are."""
+        """Cells with `show` applied to every distinct value; numbers stay as they are."""
         table = [show(value) for value in self.table]
         codes, numbers = self.codes, self.numbers
         return lambda rows: Cells(
@@ -60,7 +60,7 @@ class Series:
         )
 
     def values(self, rows: Int64) -> list[Any]:
-        """The values of some rows as they are."""
+        """The unchanged values of some rows."""
         codes = self.codes(rows).tolist()
         numbers = codes if self.numbers is None else self.numbers(rows).tolist()
         return [number if code < 0 else self.table[code] for code, number in zip(codes, numbers, strict=True)]
@@ -75,7 +75,7 @@ class CellWriter:
         texts: Callable[[list[str]], list[str]],
         numbers: Callable[[list[str]], list[str]] = list,
     ) -> None:
-        """text: one cell as the format writes it; texts: many texts; numbers: many floats that are written already"""
+        """text: writes one cell in the format; texts: writes many texts; numbers: takes many floats that are already text"""
         self._text, self._texts, self._numbers = text, texts, numbers
         self._table: Sequence[Cell] | None = None
         self._words = np.empty(0, object)
@@ -108,7 +108,7 @@ class CellWriter:
 
 
 def object_array(values: Any) -> Any:
-    """A one-dimensional array of Python objects, whatever they are."""
+    """A one-dimensional array of any Python objects."""
     listed = list(values)
     out = np.empty(len(listed), object)
     out[:] = listed
@@ -121,7 +121,7 @@ def float_texts(numbers: Float64) -> list[str]:
         return []
     size = np.abs(numbers)
     texts = orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1].split(",")
-    # the two agree about digits; about exponents only where there is none, or a negative one of two digits and more
+    # both give the same digits; exponents agree only if there is none, or a negative one of two or more digits
     (other,) = np.nonzero(~((size == 0) | ((size >= 1e-4) & (size < 1e16)) | ((size > 0) & (size < 1e-9))))
     for place, number in zip(other.tolist(), numbers[other].tolist(), strict=True):
         texts[place] = f"{texts[place][:-1]}0{texts[place][-1]}" if 1e-9 <= abs(number) < 1e-5 else repr(number)

@@ -21,7 +21,7 @@ from dumpscope.metrics import METRICS, all_metrics
 ACCURACY: Final = "Accuracy Reached or Not"
 ACCURACY_WORDS: Final = {Verdict.YES: "Yes", Verdict.NA: "N/A", Verdict.WARNING: "Warning", Verdict.NO: "No"}
 OF_MSPROBE: Final = ("cosine", "euclidean", "max_abs", "max_rel", "ratio_1e3", "ratio_5e3")
-"""Metrics that msprobe's table has, in its order; the others stand among our own columns."""
+"""Metrics of msprobe's table, in its order; the others are among our own columns."""
 REFERENCE: Final = ("Target to Reference", "Golden to Reference", "Reference Ratio")
 """Columns of a comparison with an absolute reference."""
 _OF_SCALARS: Final = ("max_abs", "max_rel")
@@ -31,15 +31,15 @@ _STATS: Final = ("max", "min", "mean", "l2norm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """bind: a table in, its cells out; texts of distinct values are made then"""
+    """bind: takes a table and returns its cells; texts of distinct values are made at that time"""
 
     name: str
     bind: Callable[[Table], Bound]
 
 
 def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableColumn]:
-    """Columns of a table in `mode` (tensor, statistics, md5 or structure), with the stack column where stacks exist and distances
-    where there is a reference."""
+    """Columns of a table in `mode` (tensor, statistics, md5 or structure), with the stack column if stacks exist and distances
+    if there is a reference."""
     listed = [*_basic()]
     if mode == "tensor":
         labels = {metric.name: metric.label for metric in METRICS}
@@ -75,7 +75,7 @@ def names_of(side: SideTable, absent: str) -> Bound:
 
 
 def stat_columns(missing: str) -> list[TableColumn]:
-    """The eight statistics. missing: what stands where there is no such side; `None` stands where a record has none."""
+    """The eight statistics. missing: text for a missing side; a record without a statistic shows `None`."""
     return [
         TableColumn(name=f"{word} {stat}", bind=_stat(golden, place, missing))
         for word, golden in (("NPU", False), ("Bench", True))
@@ -183,7 +183,7 @@ def _diff(place: int) -> Callable[[Table], Bound]:
 
 
 def _rel(place: int) -> Callable[[Table], Bound]:
-    """Relative errors as msprobe writes them: 0, `12.5%`, `inf`, `nan`."""
+    """Relative errors in msprobe's form: 0, `12.5%`, `inf`, `nan`."""
 
     def bind(table: Table) -> Bound:
         series = table.rel(place)

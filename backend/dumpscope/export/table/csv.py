@@ -16,7 +16,7 @@ _QUOTED: Final = re.compile(r'[",\r\n]')
 
 
 def csv_text(table: Table) -> Iterator[str]:
-    """The whole table, some thousand lines at a time."""
+    """The whole table, a few thousand lines at a time."""
     yield csv_heading(table.mode, stacks=table.stacks, reference=table.reference)
     yield from csv_rows(table)
 
@@ -31,7 +31,7 @@ def heading_line(listed: Sequence[TableColumn]) -> str:
 
 
 def csv_rows(table: Table) -> Iterator[str]:
-    """The lines below the heading, some thousand at a time."""
+    """The lines below the heading, a few thousand at a time."""
     return csv_lines(
         table.blocks(), bind_columns(columns(table.mode, stacks=table.stacks, reference=table.reference), table)
     )

@@ -1,4 +1,4 @@
-"""The verdict's sentence (see `verdict.sentences`) for many item pairs at once: rows with the same words share a template."""
+"""Sentences of verdicts (see `verdict.sentences`) for many item pairs at once: rows with the same words share a template."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dumpscope.verdict.sentences import sentence
 _OF_TENSORS: Final = [CODES[rule] for rule in ("T-1", "T-2", "P-1", "P-2", "P-4")]
 _OF_STATISTICS: Final = [CODES[rule] for rule in ("M-1", "M-2", "P-3", "D-1")]
 _OF_ONE: Final = [CODES[rule] for rule in ("N-1", "I-1", "X-3", "T-1", "T-2", "P-1", "P-2")]
-"""Rules whose sentence may hold numbers of its pair in another form than the two above."""
+"""Rules whose sentence may hold numbers of its pair in another form than in the two above."""
 _MEASURES: Final = ("rel_l2", "max_abs", "cosine")
 _BY_STATE: Final = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
 
 
 def messages(context: Context, facts: Facts, opinions: ItemOpinions, items: Int64) -> Any:
-    """`sentence` of every pair in `items`, as an array of texts."""
+    """The `sentence` of every pair in `items`, as an array of texts."""
     rules = opinions.rule[items]
     out = np.empty(len(items), object)
     measured = np.isin(rules, _OF_TENSORS) & (facts.unequal[items] >= 0)
@@ -84,7 +84,7 @@ def _written(
     groups: Sequence[Sequence[Any]],
     nothing: str,
 ) -> Any:
-    """Sentences out of parts. shown: per part, which of its `words` (template, number of its values) each row has."""
+    """Join parts to sentences. shown: per part, which of its `words` (template, number of its values) each row has."""
     key = np.isfinite(score).astype(np.int64)
     for form in shown:
         key = key * 3 + form

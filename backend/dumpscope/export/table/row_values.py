@@ -1,4 +1,4 @@
-"""Values of one row as msprobe shows them, whatever the format they are written in."""
+"""Values of one row as msprobe shows them, for every table format."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Final
 from dumpscope.domain.records import Kind, Number
 
 IN_SHAPE: Final = ("torch.Size", "slice")
-"""Types whose value stands in the shape column."""
+"""Types whose value is shown in the shape column."""
 _PLAIN: Final = ("int", "float", "bool", "str")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What a row shows of a record apart from a tensor's numbers.
+    """The cells of a record other than a tensor's numbers.
 
     dtype, shape: texts, None for a null record
     value: of a non-tensor, shown in place of all four statistics
@@ -52,7 +52,7 @@ def _held(value: str | None, type_name: str) -> Any:
         held = json.loads(value)
     except ValueError:
         held = value
-    if isinstance(held, str) and "float" in type_name:  # strict JSON writes infinities as text
+    if isinstance(held, str) and "float" in type_name:  # strict JSON has infinities as text
         try:
             return float(held)
         except ValueError:
@@ -61,7 +61,7 @@ def _held(value: str | None, type_name: str) -> Any:
 
 
 def scalar_changes(target: Number, golden: Number) -> tuple[Number, Number]:
-    """Difference and relative difference of two non-tensor values; None for text."""
+    """Difference and relative difference of two non-tensor values; None for texts."""
     if str(target) == str(golden):
         return 0, 0
     if isinstance(target, bool | str | None) or isinstance(golden, bool | str | None):
@@ -69,5 +69,5 @@ def scalar_changes(target: Number, golden: Number) -> tuple[Number, Number]:
     try:
         diff = target - golden
         return diff, math.inf if golden == 0 else abs(diff / golden)
-    except OverflowError:  # an integer that no float holds
+    except OverflowError:  # an integer beyond float64
         return (math.inf if target > golden else -math.inf), math.inf

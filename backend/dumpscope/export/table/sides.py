@@ -1,4 +1,4 @@
-"""One side of a table: its leaf records as columns of what msprobe shows of them."""
+"""One side of a table: its leaf records as the columns that msprobe shows."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dumpscope.export.table.row_values import IN_SHAPE, Head, row_head
 from dumpscope_format.naming import separator
 
 _MISSING, _NONE = 0, 1
-"""Codes every table of a side begins with."""
+"""The first codes of every table of a side."""
 _STATES: Final = {State.ABSENT: _NONE, State.FINITE: -1, State.NAN: 2, State.POS_INF: 3, State.NEG_INF: 4}
 _FIRST: Final = (MISSING, None, float("nan"), float("inf"), float("-inf"), False, True)
 _FALSE: Final = 5
 
 _BARE: Final = -2
-"""Place of a call without items."""
+"""Index of a call without items."""
 
 Places = Callable[[Int64], Int64]
-"""Row numbers in; item numbers out, -1 where the row lacks this side, -2 where it is a call without items."""
+"""Takes row numbers and returns item numbers: -1 if the row has no such side, -2 for a call without items."""
 
 
 class SideTable:
-    """Series over the rows of a table. Columns lie by item; two entries behind the last stand for places -2 and -1."""
+    """Series over the rows of a table. Columns are by item; two extra entries at the end are for indices -2 and -1."""
 
     def __init__(self, dump: RankDump, places: Places, nodes: Places) -> None:
-        """nodes: row numbers in, numbers of their calls out, -1 where this side made no such call"""
+        """nodes: takes row numbers and returns the numbers of their calls, -1 if this side made no such call"""
         self.dump, self.places, self._node_of = dump, places, nodes
         items = dump.items
         self._names = object_array([*dump.nodes.names, None])
@@ -65,12 +65,12 @@ class SideTable:
         return names
 
     def calls(self, rows: Int64) -> list[str | None]:
-        """Names of the calls the rows belong to."""
+        """Names of the calls of the rows."""
         found: list[str | None] = self._names[self._node_of(rows)].tolist()
         return found
 
     def stat(self, place: int) -> Series:
-        """One of Max, Min, Mean, Norm; a scalar's value; None where a record has none."""
+        """One of Max, Min, Mean, Norm; a scalar's value; None if a record has none."""
         return Series(
             table=self._stat_table,
             codes=lambda rows: self._stat_codes[self.places(rows), place],
@@ -78,12 +78,12 @@ class SideTable:
         )
 
     def stat_codes(self, items: Int32) -> Int32:
-        """Codes of the first statistic of some items, which is the value of one that is no tensor."""
+        """Codes of the first statistic of some items; for an item that is no tensor, this is its value."""
         found: Int32 = self._stat_codes[items, 0]
         return found
 
     def stat_value(self, code: int) -> Any:
-        """What a code of `stat_codes` stands for."""
+        """The value of a code of `stat_codes`."""
         return self._stat_table[code]
 
     def _series(self, table: Sequence[Any], codes: Int32) -> Series:
@@ -91,12 +91,12 @@ class SideTable:
         return Series(table=table, codes=lambda rows: codes[places(rows)])
 
     def _coded(self, table: Sequence[str], codes: Int32) -> Series:
-        """Texts of a code column of the dump, -1 being None."""
+        """Texts of a code column of the dump; -1 is None."""
         shifted = _padded(np.where(codes >= 0, codes + 2, _NONE), _NONE, _MISSING)
         return self._series([MISSING, None, *table], shifted)
 
     def _digests(self, heads: Sequence[Head]) -> Series:
-        """The hash as recorded, else the CRC-32 of the text of a value that is no tensor, which is what msprobe shows."""
+        """The recorded hash; for a value that is no tensor the CRC-32 of its text, as in msprobe."""
         hashes = self.hash.table
         own = np.array([one.dtype in (MISSING, None) for one in heads])
         codes, head_of, places = self.hash.codes, self._head, self.places
@@ -114,7 +114,7 @@ def _padded(column: Any, bare: int, missing: int) -> Int32:
 
 
 def _suffixes(dump: RankDump) -> tuple[Any, Int32]:
-    """What an item's name has behind its call's: distinct texts and codes."""
+    """The part of an item's name after its call's name: distinct texts and codes."""
     items = dump.items
     width = len(items.paths) + 1
     key = items.role.astype(np.int64) * width + items.path
@@ -131,7 +131,7 @@ def _suffixes(dump: RankDump) -> tuple[Any, Int32]:
 
 
 def _heads(dump: RankDump) -> tuple[list[Head], Int32]:
-    """What rows show of a record apart from its own numbers: distinct heads and codes."""
+    """The heads of records: distinct heads and codes."""
     items = dump.items
     columns = (
         (items.kind, len(Kind)), (items.type, len(items.types)), (items.dtype, len(items.dtypes)),
@@ -158,7 +158,7 @@ def _at(table: Sequence[Any], code: int) -> Any:
 
 
 def _statistics(dump: RankDump, heads: Sequence[Head], codes: Int32) -> tuple[list[Any], Int32]:
-    """Table and codes (n + 2, 4) of what was stored: integers and truth values as such, a value for all four of a scalar."""
+    """Table and codes (n + 2, 4) of stored statistics: integers and truth values unchanged; a scalar has its value in each."""
     items = dump.items
     by_state = np.full(max(_STATES) + 1, _NONE, np.int32)
     for state, code in _STATES.items():

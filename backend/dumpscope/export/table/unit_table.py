@@ -1,4 +1,4 @@
-"""The table of a unit: one row per item pair, as series over row numbers that every format draws from, block by block."""
+"""The table of a unit: one row per item pair, as series over row numbers; every format reads it block by block."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from dumpscope.verdict.rules import VERDICT_RULES
 from dumpscope.verdict.sentences import describe_verdict
 
 BLOCK: Final = 8192
-"""Rows that are text at one time."""
+"""Rows per block of text."""
 _STATES: Final = (None, None, float("nan"), float("inf"), float("-inf"))
-"""Values by State; FINITE has none of its own."""
+"""Value of each State; FINITE has no fixed one."""
 
 
 class Table:
     """Rows of one step and rank in the order of its item pairs; a call without items has a row in a structure comparison.
 
-    stacks: the target has call stacks, so tables have a column for them; reference: distances from one were measured
+    stacks: the target has call stacks, so tables have a column for them; reference: distances from a reference were measured
     pair: node pair of each row; role: Role of its items, -1 for a call without items
-    Series hold arrays, never the table: a cycle would keep its columns until the collector comes by.
+    Series hold arrays, never the table: a reference cycle would keep its columns until the next garbage collection.
     """
 
     def __init__(self, unit: Unit, wanted: Bool | None = None) -> None:
-        """wanted: which node pairs have rows, shape (node pairs,); all where left out"""
+        """wanted: which node pairs have rows, shape (node pairs,); all if left out"""
         self.step, self.rank, self.mode = unit.step, unit.rank, unit.mode
         self.reference = unit.item_opinions.standing is not None
         self.stacks = unit.target.ref.has_stacks
@@ -73,7 +73,7 @@ class Table:
         return len(self.pair)
 
     def ruled(self, *rules: str) -> Bool:
-        """Rows whose verdict comes from one of some rules."""
+        """Rows whose verdict comes from one of the given rules."""
         codes = [place for place, rule in enumerate(VERDICT_RULES) if rule in rules]
         found: Bool = np.isin(self.rule.codes(np.arange(len(self))), codes)
         return found
@@ -92,12 +92,12 @@ class Table:
         return Series(table=table, codes=lambda rows: codes[rows])
 
     def nodes(self, rows: Int64) -> list[str]:
-        """The calls of the rows: the target's name where it has one."""
+        """The calls of the rows: the target's name if there is one, else the golden's."""
         both = zip(self.target.calls(rows), self.golden.calls(rows), strict=True)
         return [target or golden or "" for target, golden in both]
 
     def beside(self, rows: Int64) -> list[str | None]:
-        """Names of the calls that the causes of calls without a partner are told from."""
+        """For calls without a partner: names of the calls that show the cause."""
         pairs, names = self.unit.pairs, (self.unit.target.nodes.names, self.unit.golden.nodes.names)
         besides = pairs.beside[self.pair[rows]]
         found: list[str | None] = [None] * len(rows)
@@ -107,7 +107,7 @@ class Table:
         return found
 
     def leftovers(self, rows: Int64) -> list[str]:
-        """Why calls have no partner, one sentence each; nothing for those that have one."""
+        """Why calls have no partner, one sentence each; nothing for calls with a partner."""
         codes = self.unit.pairs.leftover[self.pair[rows]].tolist()
         out = [""] * len(codes)
         if any(codes):
@@ -137,15 +137,15 @@ class Table:
         return found
 
     def diff(self, place: int) -> Series:
-        """target - golden of one statistic, None where a side lacks it."""
+        """target - golden of one statistic, None if a side does not have it."""
         return self._changes(self.unit.facts.diff, self.unit.facts.diff_state, place, self._scalar_diff)
 
     def rel(self, place: int) -> Series:
-        """abs(diff / golden) of one statistic, None where a side lacks it."""
+        """abs(diff / golden) of one statistic, None if a side does not have it."""
         return self._changes(self.unit.facts.rel, self.unit.facts.rel_state, place, self._scalar_rel)
 
     def metric(self, name: str) -> Series:
-        """One of `all_metrics` by name, None where it does not apply or tensors were not read."""
+        """One of `all_metrics` by name, None if it does not apply or tensors were not read."""
         facts = self.unit.facts
         if name in TENSOR_METRICS:
             return self._numbers(facts.metric(name), facts.metric_state(name))
@@ -155,7 +155,7 @@ class Table:
         return self._numbers(column, _score_states(column))
 
     def count(self, name: str) -> Series:
-        """One of COUNTS, None where it is not known."""
+        """One of COUNTS, None if it is not known."""
         column = self.count_column(name)
         return Series(
             table=(None,),
@@ -164,7 +164,7 @@ class Table:
         )
 
     def count_column(self, name: str) -> Int64:
-        """One of COUNTS for every row, -1 where it is not known."""
+        """One of COUNTS for every row, -1 if it is not known."""
         found: Int64 = _behind(getattr(self.unit.facts, name), -1)[self._item]
         return found
 
@@ -173,19 +173,19 @@ class Table:
         return (self.golden if golden else self.target).places(np.arange(len(self))) != -1
 
     def metrics(self) -> list[tuple[str, Series]]:
-        """Every number measured for a pair by name, in the order of the document; None where it does not apply."""
+        """All measured numbers of a pair by name, in the order of the document; None if one does not apply."""
         listed = [(metric.name, self.metric(metric.name)) for metric in all_metrics()]
         of_tensors = dict(listed)
         for place, word in enumerate(map(str.lower, STATISTICS)):
             rel, name = self.rel(place), f"{word}_rel"
-            if name in of_tensors:  # a tensor's own says more
+            if name in of_tensors:  # the metric from tensors is more exact
                 rel = _unless(of_tensors[name], rel)
             listed += [(f"{word}_diff", self.diff(place)), (name, rel)]
         listed += [(name, self.count(name)) for name in COUNTS]
         return [*listed, ("score", self.score), *self.standing()]
 
     def standing(self) -> list[tuple[str, Series]]:
-        """Both sides' distances from the reference and their ratio; nothing where the unit has no reference."""
+        """Both sides' distances from the reference and their ratio; nothing if the unit has no reference."""
         distances, standing = self.unit.facts.distances, self.unit.item_opinions.standing
         if distances is None or standing is None:
             return []
@@ -246,7 +246,7 @@ class Table:
         return Series(table=[*_STATES, *scalars], codes=codes, numbers=plain.numbers)
 
     def _scalars(self) -> tuple[Int32, list[Any], list[Any]]:
-        """Codes by item pair (-1: no two non-tensor values), and what distinct pairs of values differ by."""
+        """Codes by item pair (-1: not two non-tensor values), and the differences of distinct pairs of values."""
         unit = self.unit
         items = unit.items
         codes = np.full(len(items) + 1, -1, np.int32)
@@ -264,7 +264,7 @@ class Table:
         return codes, [diff for diff, _ in changes], [rel for _, rel in changes]
 
     def _peer(self) -> tuple[Series, Series]:
-        """msprobe's own Result and messages of every row, whatever policy the unit was judged by."""
+        """msprobe's own Result and messages of every row, for every policy of the unit."""
         context, facts = self._context, self.unit.facts
         levels = _behind(msprobe.find_levels(context, facts, self.mode), msprobe.PASS)[self._item]
         marks = msprobe.find_marks(context, facts, self.mode)
@@ -289,7 +289,7 @@ class Table:
         for dump, nodes in ((unit.golden, unit.pairs.golden), (unit.target, unit.pairs.target)):
             node = nodes[self.pair]
             here = first & (node >= 0)
-            codes[here] = -1  # a target without a stack does not borrow the golden's
+            codes[here] = -1  # a target without a stack does not use the golden's
             held = dump.nodes.stack[node[here]]
             codes[np.flatnonzero(here)[held >= 0]] = held[held >= 0] + len(table)
             table += dump.nodes.stacks
@@ -317,7 +317,7 @@ def _score_states(score: Float64) -> UInt8:
 
 
 def _unless(known: Series, other: Series) -> Series:
-    """The second series where the first has nothing."""
+    """The second series in rows where the first has nothing; absent in all others."""
     absent = int(State.ABSENT)
     return Series(
         table=other.table,
@@ -327,5 +327,5 @@ def _unless(known: Series, other: Series) -> Series:
 
 
 def _behind(column: Any, last: Any) -> Any:
-    """The column with one entry more, which item -1 finds."""
+    """The column with one extra entry at the end, for item -1."""
     return np.concatenate([column, np.array([last], column.dtype)])

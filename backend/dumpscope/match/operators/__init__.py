@@ -1,1 +1,1 @@
-"""Operators that are written differently on both sides: fused calls, aten operators, runs of calls."""
+"""Operators that the two sides write in different ways: fused calls, aten operators, runs of calls."""

@@ -1,8 +1,8 @@
-"""Calls of a graph beside those of an eager run: `Aten.addmm` is what `Functional.linear` or a module `Linear` ends in.
+"""Matches the operators of a graph with the calls of an eager run: `Functional.linear` or `Linear` ends in `Aten.addmm`.
 
 aten_names.json says which operator each function ends in (bench/aten_names.py makes it from torch
-itself). The operators between two ends belong to the function that ends there where they only move data or the table
-has them inside it.
+itself). The operators between two ends belong to the function that ends there if they only move data or if the table
+lists them for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dumpscope.match.sides import Side
 PREFIX: Final = "Aten."
 CONFIDENCE: Final = 0.8
 _NAMED: Final = 1.0
-"""Weight of a pair whose names go together; what it holds adds to that."""
+"""Weight of a pair whose names belong together; agreeing contents add to it."""
 _AFTER_FORWARD: Final = ("torch/autograd/__init__.py", "in _engine_run_backward", "torch/optim/")
 """Words found in the call stacks of a backward pass or an optimizer step."""
 _SHAPE, _NUMBERS, _GIVEN = 2.0, 4.0, 6.0
@@ -57,7 +57,7 @@ def is_operator(side: Side, entry: int) -> bool:
 
 
 def find_operators(matching: Matching) -> None:
-    """Pair functions and modules of one side with the operators of the other, and the backward of both where it is recorded."""
+    """Pair functions and modules of one side with the operators of the other, and the backward of both if it is recorded."""
     for gap in list(find_gaps(matching)):
         for on_target in (False, True):
             _in_gap(matching, gap, on_target=on_target)
@@ -92,12 +92,14 @@ def _in_gap(matching: Matching, gap: Gap, *, on_target: bool) -> None:
         begin = places[found.inner[-1]] + 1
         note(matching, found, CONFIDENCE, on_target=on_target, holders=True)
         fuse_backward(matching, found, CONFIDENCE, on_target=on_target)
-    elsewhere = _elsewhere(eager, [singles[i] for i, _ in pairs], operators, [places[cores[j]] for _, j in pairs])
-    beyond.update(entry for entry in elsewhere if not is_forward(graph, entry))
+    candidates = _find_after_forward(
+        eager, [singles[i] for i, _ in pairs], operators, [places[cores[j]] for _, j in pairs]
+    )
+    beyond.update(entry for entry in candidates if not is_forward(graph, entry))
 
 
 class _Weights:
-    """How likely a function and an operator are one call: 0 where their names do not go together."""
+    """How likely a function and an operator are the same call: 0 if their names do not belong together."""
 
     def __init__(self, eager: Side, graph: Side, singles: Sequence[int], cores: Sequence[int]) -> None:
         self._eager, self._graph = eager, graph
@@ -137,12 +139,12 @@ class _Weights:
 
 
 def holds_same_numbers(one: Value, other: Value) -> bool:
-    """Whether two tensors hold the same numbers, in whatever shape."""
+    """Whether two tensors hold the same numbers; shapes may differ."""
     return one.size == other.size and same_numbers(one, other)
 
 
 def _join(eager: Side, graph: Side, single: int, operators: Sequence[int], end: int) -> Found:
-    """The function, its operators up to the end, and what is compared. operators: from the end before to the views behind"""
+    """Fuse a function and its operators. operators: from the previous end to the views after the function's own end"""
     word, table = operation(eager.label[single]), names()
     within = table.inside.get(word, frozenset())
     inner = [x for x in operators[:end] if moves_data(graph.label[x]) or operation(graph.label[x]) in within]
@@ -168,13 +170,15 @@ def _join(eager: Side, graph: Side, single: int, operators: Sequence[int], end: 
 
 
 def is_forward(graph: Side, entry: int) -> bool:
-    """Whether a call's stack shows that neither a backward pass nor an optimizer made it; False where it has none."""
+    """Whether a call's stack shows that it is of the forward pass, not of backward or an optimizer; False without a stack."""
     stack = graph.stack(entry)
     return bool(stack) and not any(mark in frame for frame in stack or () for mark in _AFTER_FORWARD)
 
 
-def _elsewhere(eager: Side, singles: Sequence[int], operators: Sequence[int], ends: Sequence[int]) -> Iterable[int]:
-    """Operators of a backward pass and of what follows it: an eager dump holds nodes of another kind for them, or none."""
+def _find_after_forward(
+    eager: Side, singles: Sequence[int], operators: Sequence[int], ends: Sequence[int]
+) -> Iterable[int]:
+    """Operators that may be of the backward pass or after it: an eager dump has other kinds of nodes for them, or none."""
     order = eager.dump.tree.order
     back = sorted(
         int(order[entry]) for entry in range(eager.dumped)

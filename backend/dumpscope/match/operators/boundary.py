@@ -1,4 +1,4 @@
-"""Inputs and outputs of calls, and how one call pairs with a run of calls at the boundary of the run."""
+"""Inputs and outputs of calls, and the item pairs of one call and a run of calls at the boundary of the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dumpscope.match.sides import Side, close
 class Value:
     """A tensor of a call.
 
-    path: code of its place; numbers: its statistics; mark: what tells it from others (statistics and size, or hash)
+    path: code of its path; numbers: its statistics; mark: identifies it (statistics and size, or hash)
     """
 
     item: int
@@ -28,7 +28,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A fused call, its run (all calls, those that move data included) and the call that ends it."""
+    """A fused call, its run (all calls, also those that move data) and the call that ends the run."""
 
     single: int
     inner: tuple[int, ...]
@@ -70,7 +70,7 @@ def received_by(side: Side, inner: Sequence[int]) -> list[Value]:
     for number, entry in enumerate(inner):
         for value in values(side, entry, Role.INPUT, Role.KWARG):
             if value.mark is None and number:
-                continue  # nothing tells whether the run made it
+                continue  # unknown whether the run made it
             if value.mark is not None:
                 if value.mark in known:
                     continue
@@ -83,10 +83,11 @@ def received_by(side: Side, inner: Sequence[int]) -> list[Value]:
 def pair_values(
     received: list[Value], needed: list[Value], *, rest: bool = False
 ) -> tuple[list[tuple[int, int]], bool]:
-    """Item pairs of equal shape: those that agree in numbers, then the first with the first, then what has no rival; with `rest`
-    also what is left, in order, where as many are left on both sides.
+    """Item pairs of equal shape: those with equal numbers, then the first with the first, then shapes that occur once.
 
-    Also whether the first input, or every one that could be paired, agrees.
+    rest: pair the remaining ones in order if both sides have the same number of them.
+
+    Also returns whether the first input agrees, or every input that could be paired.
     """
     pairs: dict[int, int] = {}
     agreeing = 0
@@ -113,7 +114,7 @@ def pair_values(
 
 
 def fits(one: Value, other: Value) -> bool:
-    """Whether the elements of two tensors may stand in the same order: not where only the order of dimensions differs."""
+    """Whether two tensors may have their elements in the same order: not if only the order of dimensions differs."""
     lengths = [length for length in one.shape if length != 1], [length for length in other.shape if length != 1]
     return lengths[0] == lengths[1] or sorted(lengths[0]) != sorted(lengths[1])
 
@@ -132,7 +133,7 @@ def note(
     on_target: bool,
     holders: bool,
 ) -> None:
-    """Pair what was found. holders: set the modules aside, too, that hold nothing else."""
+    """Add a fusion to the matching. holders: also mark modules that hold nothing else."""
     sides = (matching.target, matching.free_target), (matching.golden, matching.free_golden)
     run, single = sides if on_target else sides[::-1]
     matching.fuse(
@@ -149,7 +150,7 @@ def note(
 
 
 def _holders(side: Side, inner: Sequence[int], free: Callable[[int], bool]) -> Iterator[int]:
-    """Modules without a partner that hold these calls and no other one that computes, with their backward and gradients."""
+    """Modules without a partner whose only computing calls are these, with their backward and gradients."""
     ours = set(inner)
     for parent in dict.fromkeys(map(side.parent, inner)):
         holder = parent

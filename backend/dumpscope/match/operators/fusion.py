@@ -1,6 +1,6 @@
-"""One call on one side, a run of calls on the other: found by rule or by its boundary, compared at the boundary.
+"""Fused calls: one call on one side, a run of calls on the other. Found by a rule or by the boundary, compared at the boundary.
 
-The boundary is what the run receives from outside (its inputs that no call of the run made) and what its last call makes.
+The boundary: the inputs that the run receives from outside (no call of the run made them), and the output of its last call.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dumpscope.match.operators.operations import moves_data, operation
 from dumpscope.match.sides import Side
 
 OWN: Final = 0.9
-"""Confidence of a pair by a rule of the user's."""
+"""Confidence of a pair found by a user's rule."""
 BUILT_IN: Final = 0.8
 PROPOSED: Final = 0.6
-"""Confidence of a pair that only its boundary proposes."""
+"""Confidence of a pair found by its boundary only."""
 UNSEEN: Final = 0.8
-"""Factor where no input or no output of the boundary could be paired."""
+"""Factor if no input or no output of the boundary could be paired."""
 
 
 def find_fusions(matching: Matching, rules: Sequence[Rule]) -> None:
-    """Fuse what the gaps between matched calls hold, and the backward calls of what was fused."""
+    """Find fused calls in the gaps between matched calls, and fuse their backward calls too."""
     for gap in list(find_gaps(matching)):
         for on_target in (False, True):
             _fuse_gap(matching, gap, rules, on_target=on_target)
@@ -77,7 +77,7 @@ def _by_rule(
 
 
 def _proposed(single_side: Side, run_side: Side, single: int, calls: Sequence[int]) -> Found | None:
-    """Pair the one extra call here with all extra calls there if inputs agree in numbers and the output in shape."""
+    """Pair the one free call of a side with all free calls of the other if inputs agree in numbers and the output in shape."""
     cores = computing(run_side, list(calls))
     if single_side.kind[single] != NodeKind.API or len(cores) < 2:
         return None
@@ -88,14 +88,14 @@ def _proposed(single_side: Side, run_side: Side, single: int, calls: Sequence[in
 def _boundary(
     single_side: Side, run_side: Side, single: int, cores: Sequence[int], calls: Sequence[int]
 ) -> Found | None:
-    """The run with the calls around it that only move data; None where it makes another number of elements."""
+    """The run with the calls around it that only move data; None if its output has another number of elements."""
     made = values(single_side, single, Role.OUTPUT)
     places = {entry: place for place, entry in enumerate(calls)}
     begin, stop = places[cores[0]], places[cores[-1]] + 1
-    while begin and _loose(run_side, calls[begin - 1]):
+    while begin and _may_join_run(run_side, calls[begin - 1]):
         begin -= 1
     behind = stop
-    while behind < len(calls) and _loose(run_side, calls[behind]):
+    while behind < len(calls) and _may_join_run(run_side, calls[behind]):
         behind += 1
     ends = [calls[place] for place in (stop - 1, *range(stop, behind))]
     out = made[0] if made else None
@@ -128,15 +128,15 @@ def _boundary(
     )
 
 
-def _loose(side: Side, entry: int) -> bool:
-    """A call of the run's side that may belong to any run next to it."""
+def _may_join_run(side: Side, entry: int) -> bool:
+    """Whether a call may belong to any run next to it (it only moves data)."""
     return side.kind[entry] == NodeKind.API and moves_data(side.label[entry])
 
 
 def fuse_backward(matching: Matching, found: Found, confidence: float, *, on_target: bool) -> None:
-    """The backward of the fused call beside that of the run: the gradient that arrives, and those that leave.
+    """Pair the backward of the fused call with that of the run: the gradient that arrives, and those that leave.
 
-    The run's gradient of an input that several of its calls use is a sum that no call holds: it cannot be compared.
+    If several calls of the run use an input, its gradient is a sum that no call holds: it cannot be compared.
     """
     single_side, run_side = (matching.golden, matching.target) if on_target else (matching.target, matching.golden)
     single = single_side.backward(found.single)
@@ -163,7 +163,7 @@ def fuse_backward(matching: Matching, found: Found, confidence: float, *, on_tar
 def _leaving(
     single_side: Side, run_side: Side, found: Found, single: int, backward: dict[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of gradients of inputs: the gradient of an argument stands at the argument's own place."""
+    """Pairs of gradients of inputs: the gradient of an argument has the argument's path."""
     place_of = {value.item: value.path for value in values(single_side, found.single, Role.INPUT)}
     gradients = {value.path: value for value in values(single_side, single, Role.OUTPUT)}
     uses: dict[object, list[tuple[int, int]]] = {}

@@ -28,7 +28,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """fused: operations of the one call; runs: what does the same; own: from the user's file"""
+    """fused: operations of the one call; runs: calls that do the same; own: from the user's file"""
 
     name: str
     fused: frozenset[str]
@@ -37,7 +37,7 @@ class Rule:
 
 
 def load_rules(text: str | None) -> tuple[Rule, ...]:
-    """The user's rules, then the built-in ones. Raises UsageError that names the rule and what is wrong with it."""
+    """The user's rules, then the built-in ones. Raises UsageError that names the rule and its fault."""
     own = _parse(text, own=True) if text else ()
     return (*own, *_built_in())
 
@@ -87,7 +87,7 @@ def _wrong(name: object, why: str) -> UsageError:
 
 
 def run_ends(run: Sequence[Word], operations: Sequence[str], start: int) -> set[int]:
-    """Where the run can end that begins with `operations[start]`: first places behind it."""
+    """Positions at which a run that begins with `operations[start]` can end (one past its last call)."""
     ends = {start}
     for word in run:
         ends = {end + 1 for end in ends if end < len(operations) and operations[end] in word.operations} | (

@@ -1,4 +1,4 @@
-"""What a call computes, by its label: one word per operation for all its spellings."""
+"""The operation of a call, from its label: one word for all spellings of an operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOVERS: Final = frozenset(
         "unsqueeze", "view", "view_as", "zeros", "zeros_like",
     }
 )  # fmt: skip
-"""Operations that only move, cast or make data: a dump's risk level leaves them out, and implementations differ in them."""
+"""Operations that only move, cast or make data: risk levels leave them out of dumps, and implementations use them differently."""
 
 _BACKENDS: Final = ("npu", "cuda", "cudnn", "flash", "xformers", "triton", "mlu", "musa", "mkldnn", "miopen", "hpu")
 
@@ -41,6 +41,6 @@ def moves_data(label: str) -> bool:
 
 
 def backend(label: str) -> str | None:
-    """The hardware or library that a call's label names, None where it names none."""
+    """The hardware or library in a call's label, or None."""
     words = label.lower().replace(".", "_").split("_")
     return next((name for name in _BACKENDS if name in words), None)

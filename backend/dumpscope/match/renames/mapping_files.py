@@ -33,7 +33,7 @@ class Mapping:
 
 
 def parse_mapping(options: Options) -> Mapping:
-    """Mapping of a comparison's options; raises UsageError that names the option and the place in the file."""
+    """Read the mappings in a comparison's options. Raises UsageError that names the option and the position in the file."""
     cells = _flat(options.cell_mapping, "cell_mapping")
     data = _flat(options.data_mapping, "data_mapping")
     layers: dict[str, dict[str, str]] = {}
@@ -50,7 +50,7 @@ def parse_mapping(options: Options) -> Mapping:
 
 
 def rename_labels(labels: Iterable[str], mapping: Mapping) -> dict[str, str]:
-    """Target module labels that the mapping changes -> the golden labels they stand for."""
+    """Target module labels that the mapping changes -> their golden labels."""
     known = sorted(set(labels), key=len)
     renamed: dict[str, str] = {}
     if mapping.layers:
@@ -69,7 +69,7 @@ def rename_labels(labels: Iterable[str], mapping: Mapping) -> dict[str, str]:
 
 
 def _rename_layers(known: list[str], layers: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Rename paths from the root down: a module's class says which table applies to what lies below it."""
+    """Rename paths from the root down: the class of a module decides which table applies below it."""
     class_of = {label.rpartition(".")[0]: label.rpartition(".")[2] for label in known}
     renamed: dict[str, str] = {}
     for label in known:
@@ -104,7 +104,7 @@ def _flat(text: str | None, option: str) -> dict[str, str]:
 
 
 def _word(value: object, option: str, key: object) -> str:
-    """A name on the golden side. A list or table is refused before it is spelled: a few aliases unfold to gigabytes."""
+    """A name on the golden side. A list or table is refused before it becomes text: a few aliases can expand to gigabytes."""
     if isinstance(value, list | dict | set | tuple):
         raise UsageError(
             say("match.holds", option=option, key=f"{str(key)[:200]!r}", name=type(value).__name__),
@@ -114,7 +114,7 @@ def _word(value: object, option: str, key: object) -> str:
 
 
 def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, object]:
-    """The mapping that a user's yaml text holds. Raises UsageError that names the option and the place."""
+    """Read a mapping from a user's yaml text. Raises UsageError that names the option and the position."""
     if not text:
         return {}
     try:
@@ -125,7 +125,7 @@ def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, o
             say("match.line_column", line=mark.line + 1, column=mark.column + 1) if mark else say("match.unknown_place")
         )
         raise UsageError(say("match.not_valid_yaml", option=option, place=place), hint=hint) from error
-    except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
+    except (ValueError, RecursionError) as error:  # an impossible date, endless nesting
         raise UsageError(say("match.cannot_read_yaml", option=option), hint=hint) from error
     if data is None:
         return {}

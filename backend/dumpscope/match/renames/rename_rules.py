@@ -1,4 +1,4 @@
-"""Rename rules of a user's: regular expressions over the target's labels, run in linear time (RE2)."""
+"""A user's rename rules: regular expressions over the target's labels, run in linear time (RE2)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _OPTIONS.log_errors = False
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rename:
-    """text: as the user wrote it; replacement: its texts, and the numbers of the groups between them"""
+    """text: as the user wrote it; replacement: its literal texts, and the numbers of the groups between them"""
 
     text: str
     pattern: Any
     replacement: tuple[str | int, ...]
 
-    def applied(self, label: str) -> str | None:
-        """The label with every place replaced that the pattern fits, None where it fits nowhere."""
+    def apply(self, label: str) -> str | None:
+        """The label with every match of the pattern replaced; None if the pattern does not match."""
         pieces: list[str] = []
         done = 0
         try:
@@ -46,7 +46,7 @@ class Rename:
 
 
 def parse_renames(rules: Sequence[str]) -> tuple[Rename, ...]:
-    """Raises UsageError that names the rule and what is wrong with it."""
+    """Read rename rules. Raises UsageError that names the rule and its fault."""
     if len(rules) > MOST:
         raise UsageError(
             say("match.rename_rules_most_taken", count=len(rules), most=MOST),
@@ -83,11 +83,11 @@ def _parse(text: str) -> Rename:
 
 
 def rename(labels: Iterable[str], rules: Sequence[Rename]) -> dict[str, tuple[str, int]]:
-    """Label -> its new label and the number of the first rule that fits it; only labels that change."""
+    """Label -> its new label and the number of the first rule that matches it; only labels that change."""
     found: dict[str, tuple[str, int]] = {}
     for label in dict.fromkeys(labels) if rules else ():
         for number, rule in enumerate(rules):
-            fresh = rule.applied(label)
+            fresh = rule.apply(label)
             if fresh is not None:
                 if fresh != label:
                     found[label] = fresh, number

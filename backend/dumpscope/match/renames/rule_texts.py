@@ -1,4 +1,4 @@
-"""Rename rules written for pairs of labels: as few as cover the pairs, none of which renames a label to anything else."""
+"""Writes rename rules for pairs of labels: as few as possible, and no rule that gives another label a wrong name."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class RuleText:
     examples: tuple[tuple[str, str], ...]
 
 
-def general(label: str) -> str:
-    """The label with every number that stands between dots as "#": "layers.0.mlp.Mlp" -> "layers.#.mlp.Mlp"."""
+def mask_numbers(label: str) -> str:
+    """The label with "#" for every number between dots: "layers.0.mlp.Mlp" -> "layers.#.mlp.Mlp"."""
     return ".".join("#" if part.isdecimal() else part for part in label.split("."))
 
 
 def write_rules(wanted: Mapping[str, str], *, most: int = MOST_RULES) -> list[RuleText]:
-    """Rules that give labels the names they should have, those that cover most first.
+    """Write rules that give labels the names that they should have, the rule for most labels first.
 
-    wanted: label -> the label it should have; equal ones are to stay as they are
+    wanted: label -> the label it should get; labels that map to themselves must not change
     """
     left = {label: fresh for label, fresh in wanted.items() if label != fresh}
     texts = sorted({text for label, fresh in left.items() for text in _candidates(label, fresh)}, key=_plainness)
@@ -56,10 +56,10 @@ def _plainness(text: str) -> tuple[int, str]:
 
 
 def _covered(rule: Rename, wanted: Mapping[str, str]) -> frozenset[str]:
-    """Labels that the rule gives the name they should have; none where it renames any other."""
+    """Labels to which the rule gives the right name; none if it gives another label a wrong name."""
     found = []
     for label, fresh in wanted.items():
-        made = rule.applied(label)
+        made = rule.apply(label)
         if made is None or made == label:
             continue
         if made != fresh:
@@ -69,9 +69,9 @@ def _covered(rule: Rename, wanted: Mapping[str, str]) -> frozenset[str]:
 
 
 def _candidates(label: str, fresh: str) -> Iterator[str]:
-    """Rules that turn one label into another: what differs between the parts that both begin and end with, and the whole."""
+    """Rules that turn one label into another: one for the differing middle part, and one for the whole label."""
     old, new = label.split("."), fresh.split(".")
-    if "=" in fresh:  # the last one separates pattern and replacement
+    if "=" in fresh:  # the last "=" separates pattern and replacement
         return
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
@@ -88,7 +88,7 @@ def _candidates(label: str, fresh: str) -> Iterator[str]:
 
 
 def _rule(old: list[str], new: list[str], *, at_start: bool, at_end: bool) -> str | None:
-    """A rule from parts to parts; numbers are groups, so that one rule serves all layers."""
+    """A rule from parts to parts; numbers become groups, so that one rule works for all layers."""
     numbers = [part for part in old if part.isdecimal()]
     if numbers != [part for part in new if part.isdecimal()]:
         return None

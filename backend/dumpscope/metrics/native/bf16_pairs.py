@@ -1,5 +1,5 @@
-"""Two bfloat16 numbers at a time, as the words of 32 bits they lie in: each half is a float32 pattern once the other is gone, so
-nothing has to be unpacked. Loops of machine code, part of that of `fused.compare`.
+"""Processes two bfloat16 numbers at a time, as one 32-bit word: each half is a float32 pattern when the other half is cleared,
+so nothing has to be unpacked. These loops are compiled into `fused.compare`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sums and errors of a chunk of float32 patterns, as loops of machine code that the compiler vectorises; part of the code of
-`fused.compare`. What counts is added up without comparisons: these answer in mask registers, of which a processor fills one a
-cycle.
+"""Sums and errors of a chunk of float32 patterns, as loops that the compiler vectorises; they are compiled into
+`fused.compare`. Counts use arithmetic instead of comparisons: comparisons write mask registers, and a processor fills only
+one of them per cycle.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dumpscope.metrics.native.float_formats import SIXTEEN
 from dumpscope.numba_support import machine
 
 _BOUNDS: Final = np.concatenate(([0, 0], (COARSE_EDGES.view(np.uint32) >> 16) - 1)).astype(np.uint16)
-"""The largest uint16 pattern below the edge at the lower end of each decade, by the decade's place."""
+"""For each decade, the largest uint16 pattern below its lower edge."""
 THOUSANDTH: Final = np.float32(0.001).view(np.uint32)
 FIVE: Final = np.float32(0.005).view(np.uint32)
 SEARCHED: Final = 512
-"""Places looked through at a time for the largest error."""
+"""Positions searched at a time for the largest error."""
 
 
 @machine
@@ -59,7 +59,7 @@ def relative(first: Any, second: Any, eps: Any) -> Any:
 
 @machine
 def below(pattern: Any, bound: Any) -> Any:
-    """1 where the pattern of a number that is not negative is below a bound, else 0."""
+    """1 if the pattern of a non-negative number is below a bound, else 0."""
     return np.uint32(np.uint32(pattern - bound) >> np.uint32(31))
 
 
@@ -92,7 +92,7 @@ def _error_pattern(first: Any, second: Any) -> Any:
 
 @machine
 def place_of(first: Any, second: Any, size: int, pattern: Any) -> Any:
-    """The first place whose absolute error has this float32 pattern, that of the largest."""
+    """The first position whose absolute error has this float32 pattern (the pattern of the largest error)."""
     for start in range(
         0, size, SEARCHED
     ):  # a loop that can end early is not vectorised: only one piece goes through it
@@ -111,8 +111,8 @@ def place_of(first: Any, second: Any, size: int, pattern: Any) -> Any:
 
 @machine
 def beyond(first: Any, second: Any, size: int, eps: float) -> Any:
-    """(largest absolute error, its first place, largest relative error) where some leave float32: those in float64, as float64
-    patterns."""
+    """(largest absolute error, its first position, largest relative error) if some errors exceed float32: computed in float64,
+    as float64 patterns."""
     largest = np.int64(-1)
     place = 0
     largest_ratio = np.int64(-1)
@@ -133,7 +133,7 @@ def beyond(first: Any, second: Any, size: int, eps: float) -> Any:
 
 @machine
 def _count_above(patterns: Any, size: int, bound: Any, lower: Any) -> Any:
-    """How many are above each bound: two take 0.53 of the time of one after the other, three as much as that.
+    """Count the patterns above each bound. Two bounds at once take 0.53 of the time of one after the other; three are no faster.
 
     patterns, bounds: uint16 below 2**15; size: at most 65535
     """
@@ -148,8 +148,8 @@ def _count_above(patterns: Any, size: int, bound: Any, lower: Any) -> Any:
 
 @machine
 def count_decades(patterns: Any, size: int, largest: Any, unequal: Any, decades: Any) -> None:
-    """Add the decades of the `unequal` errors that are not zero, from above; errors are upper halves of float32 patterns, that of
-    the largest is given."""
+    """Add the decades of the `unequal` errors that are not zero, from the largest decade down. Errors are upper halves of float32
+    patterns; the largest pattern is given."""
     place = len(_BOUNDS) - 1
     while place > 1 and _BOUNDS[place] >= largest:
         place -= 1

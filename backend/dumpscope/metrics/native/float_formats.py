@@ -1,5 +1,5 @@
-"""From one form of small floats to another, as loops of machine code. They become part of the code of `fused.compare`, whose
-copy on disk is made anew only when fused.py changes.
+"""Converts between small float formats. These loops are compiled into `fused.compare`; its code on disk is compiled again
+only when fused.py changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
 
     @machine
     def _decode_halves(narrow: Any, size: int, bits: Any) -> None:
-        for i in range(size):  # exponents start 112 lower there; a product mends subnormal numbers too
+        for i in range(size):  # float16 exponents are 112 lower; the product also converts subnormal numbers
             half = np.uint32(narrow[i])
             magnitude = np.uint32(half & np.uint32(0x7FFF))
             value = np.float32(np.uint32(magnitude << THIRTEEN).view(np.float32) * np.float32(2.0**112))
@@ -57,14 +57,14 @@ def decode(wide: Any, narrow: Any, form: int, size: int, bits: Any) -> None:
 
 @machine
 def usable(bits: Any, narrow: Any, size: int, keys: Any) -> None:
-    """Patterns of 16 bits, 0 where the pair was excluded (its bits are 0 then)."""
+    """16-bit patterns; 0 if the pair was excluded (its bits are 0 then)."""
     for i in range(size):
         keys[i] = narrow[i] if bits[i] != 0 else np.uint16(0)
 
 
 @machine
 def round_to_bfloat16(bits: Any, size: int, keys: Any) -> None:
-    """Patterns of the bfloat16 numbers nearest to float32 ones, to even between two."""
+    """Patterns of the bfloat16 numbers nearest to float32 numbers, ties to even."""
     for i in range(size):
         magnitude = np.uint32(bits[i] & MAGNITUDE)
         rounded = np.uint32(magnitude + np.uint32(0x7FFF) + ((magnitude >> SIXTEEN) & ONE))

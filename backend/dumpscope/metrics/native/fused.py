@@ -1,9 +1,9 @@
 """Machine code for one pass over float32, bfloat16 or float16 pairs. Importing this imports numba: `loader` decides when.
 
-Pairs are taken a chunk at a time: everything about a chunk stays in cache and is measured by short loops that the compiler
-vectorises. Sums are float64; errors are float32, sixteen to a register, in float64 where they leave it. Nothing is screened for
-nan and infinity beforehand: a chunk that holds any shows it in its sums. Where the largest error lies is looked up only in a
-chunk that has a larger one than those before.
+Pairs are processed in chunks: all data of a chunk stay in the cache and are measured by short loops that the compiler
+vectorises. Sums are float64; errors are float32, sixteen per register, or float64 if they exceed float32. There is no check for
+nan and infinity beforehand: they show in the sums of a chunk. The position of the largest error is searched only in a
+chunk with a larger error than all earlier chunks.
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ from dumpscope.numba_support import READS, machine, read_at, uint16_at, uint32_a
 __all__ = ["READS", "compare"]
 
 CHUNK: Final = STRIDE * len(SAMPLED)
-"""Pairs measured at a time: with their scratch arrays they fit the second cache, and what every chunk costs besides no longer
-shows."""
+"""Pairs per chunk: with their scratch arrays they fit the second-level cache, and the fixed cost of a chunk is negligible."""
 
 (
     EXCLUDED, UNEQUAL, BAD_TARGET, BAD_GOLDEN, DISAGREE, BELOW_1E3, BELOW_5E3, MAX_AT, MAX_ABS, MAX_REL, MAX_ULP,
     PRODUCTS, TARGETS, GOLDENS, DIFFERENCES, WORST_TARGET, WORST_GOLDEN, CUT, ABS_DECADES,
 ) = range(19)  # fmt: skip
-"""Where the results stand in an int64 array. MAX_ABS and MAX_REL are float64 bit patterns (those of non-negative numbers
-are ordered like the numbers); the four sums and the two values at MAX_AT are float64 numbers; CUT is 1 where a file did not give
-what it should; two tables come last."""
+"""Positions of the results in an int64 array. MAX_ABS and MAX_REL are float64 bit patterns (those of non-negative numbers
+are ordered like the numbers); the four sums and the two values at MAX_AT are float64 numbers; CUT is 1 if a file was shorter than
+expected; two tables come last."""
 REL_DECADES: Final = ABS_DECADES + DECADE_BINS
 RESULTS: Final = REL_DECADES + DECADE_BINS
 
 (
     TARGET, TARGET_FILE, TARGET_FORM, GOLDEN, GOLDEN_FILE, GOLDEN_FORM, LENGTH, BEGIN, UNIT, SAMPLED_ONLY, BUFFER, PAIR,
 ) = range(12)  # fmt: skip
-"""Where a stretch of a pair is described in an int64 array, and the length of that."""
+"""Positions of the description of a stretch in an int64 array, and the array's length."""
 
 _INFINITY: Final = np.uint32(0x7F800000)
 _INFINITE: Final = np.int32(0x7F800000)
@@ -63,7 +62,7 @@ def _differ(first: Any, second: Any, size: int) -> Any:
 
 @machine
 def _exclude(first: Any, second: Any, size: int, results: Any) -> Any:
-    """Count non-finite positions and put 0 against 0 there; return how many there were, and how many in the sample."""
+    """Count non-finite positions and set both sides to 0 there; return their number, and their number in the sample."""
     excluded = 0
     excluded_sample = 0
     for i in range(size):
@@ -106,8 +105,8 @@ def _stretch(
     work: Any,
     tables: Any,
 ) -> None:
-    """Add `length` pairs to results, shape (RESULTS,), and their steps to ulps or to tables, shape (4, ULP_BINS), which count the
-    same; work: 7 * CHUNK numbers."""
+    """Add `length` pairs to results, shape (RESULTS,), and their steps to ulps or to tables, shape (4, ULP_BINS), which are
+    added up later; work: 7 * CHUNK numbers."""
     target_wide = uint32_at(target, length if target_form == FLOAT32 else 0)
     target_narrow = uint16_at(target, 0 if target_form == FLOAT32 else length)
     golden_wide = uint32_at(golden, length if golden_form == FLOAT32 else 0)
@@ -130,7 +129,7 @@ def _stretch(
     target_keys = halves[2 * CHUNK : 3 * CHUNK]
     golden_keys = halves[3 * CHUNK : 4 * CHUNK]
     steps = halves[4 * CHUNK : 5 * CHUNK]
-    differing = True  # what the chunk before showed: looked at only where equality is likely
+    differing = True  # from the previous chunk: test for equality only if it is likely
     for start in range(0, length, CHUNK):
         size = min(CHUNK, length - start)
         end = start + size
@@ -198,7 +197,7 @@ def _stretch(
         delta = np.float64(np.int32(largest).view(np.float32)).view(np.int64)
         ratio = np.float64(np.int32(largest_ratio).view(np.float32)).view(np.int64)
         lost = max(largest, largest_ratio) >= _INFINITE
-        if by_words and (lost or delta > results[MAX_ABS]):  # the place is looked for among single numbers
+        if by_words and (lost or delta > results[MAX_ABS]):  # the position is searched among single numbers
             decode(target_wide, target_narrow[start:end], target_form, size, first)
             decode(golden_wide, golden_narrow[start:end], golden_form, size, second)
         place = -1
@@ -239,7 +238,7 @@ def _stretch(
             count_decades(deltas, size, _upper(largest), unequal, abs_decades)
             count_decades(ratios, size, _upper(largest_ratio), unequal, rel_decades)
         ulps[0] -= looked_at - counted
-        if unit == FLOAT32 and sampled:  # only now: wide loads have to wait until narrow stores have left the processor
+        if unit == FLOAT32 and sampled:  # only now, because wide loads wait for narrow stores
             count_steps(samples, others, looked_at, bins, tables)
         elif unit == FLOAT32:
             count_steps(first, second, size, bins, tables)
@@ -251,7 +250,7 @@ def _stretch(
 
 @machine
 def _whole(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any, work: Any, tables: Any) -> None:
-    """A stretch; what lies in a file is read a piece at a time."""
+    """Measure a stretch; data in a file are read piece by piece."""
     buffer = stretch[BUFFER]
     target_file, first_target = stretch[TARGET_FILE], stretch[TARGET]
     golden_file, first_golden = stretch[GOLDEN_FILE], stretch[GOLDEN]
@@ -290,9 +289,9 @@ def compare(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any) -> 
         TARGET, GOLDEN: addresses of aligned contiguous elements, or their first byte in a file
         TARGET_FILE, GOLDEN_FILE: descriptors of the files, or IN_MEMORY
         LENGTH: how many, fewer than 2**32; BEGIN: flat index of the first in the whole pair
-        UNIT: the form whose steps are counted; FLOAT16 only where both sides are
-        SAMPLED_ONLY: 1 where the ULP histogram counts only the places SAMPLE of each chunk
-        BUFFER: address of 2 * READ bytes where a side lies in a file
+        UNIT: the format whose steps are counted; FLOAT16 only if both sides are
+        SAMPLED_ONLY: 1 if the ULP histogram counts only the positions SAMPLE of each chunk
+        BUFFER: address of 2 * READ bytes if a side is in a file
     """
     work = np.empty(7 * CHUNK + 16, np.uint32)
     aligned = np.intp((-(work.ctypes.data // 4)) % 16)

@@ -1,7 +1,7 @@
-"""When the compiled kernel is used, and how: for contiguous pairs of float32, bfloat16 or float16, once there is much to do.
+"""Decides when to use the compiled kernel: for contiguous pairs of float32, bfloat16 or float16, if there is much data.
 
-Numba and the kernel take a third of a second to load, so a process does so only after some data has gone through the numpy
-kernel. Without numba the numpy kernel does everything; both give the same numbers.
+Numba and the kernel take a third of a second to load, so a process loads them only after some data went through the numpy
+kernel. Without numba the numpy kernel measures everything; both give the same numbers.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dumpscope.metrics.ulps import Raw
 _LOG: Final = logging.getLogger(__name__)
 
 LOAD_AT: Final = 128 << 20
-"""Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded: numpy takes a third of a second for
-them, as loading does."""
+"""Bytes of suitable pairs (both sides) after which the kernel is loaded: numpy needs as long for them as loading takes, a third
+of a second."""
 
 SMALLEST: Final = 64
-"""Elements below which the numpy kernel does it: bits of tensors should not count towards loading the compiled one."""
+"""Smaller pairs use the numpy kernel: very small tensors should not count towards loading the compiled kernel."""
 
 _FLOAT32, _BFLOAT16, _FLOAT16 = 0, 1, 2
 _FORMS: Final = {
@@ -47,7 +47,7 @@ _UNITS: Final = {
 
 
 class _Loader:
-    """Loads the kernel once per process, when enough bytes have asked for it."""
+    """Loads the kernel once per process, after enough bytes were compared."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class _Loader:
         self._module: ModuleType | None = None
 
     def module(self, more: int) -> ModuleType | None:
-        """The kernel's module if it pays; more: bytes of the pair at hand. While one thread loads it, others do without."""
+        """The kernel's module if it is worth loading. more: bytes of the current pair. Others use numpy while it loads."""
         if self._tried or not self._lock.acquire(blocking=False):
             return self._module
         try:
@@ -70,15 +70,15 @@ class _Loader:
 
 
 def _import_kernel() -> ModuleType | None:
-    """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder.
+    """The compiled kernel, if numba is installed and the kernel reproduces numpy's results (a cache folder may hold old code).
 
-    Why it is not used is logged; that happens once, as a process loads it once.
+    If it cannot be used, the reason is logged, once per process.
     """
     try:
         module = importlib.import_module("dumpscope.metrics.native.fused")
         if _agrees(module):
             return module
-    except Exception as error:  # no numba, no disk, no such processor: numpy does the work
+    except Exception as error:  # no numba, no disk, unsupported processor: numpy does the work
         _LOG.info("tensors are compared by numpy alone, the compiled kernel cannot be loaded: %r", error)
         return None
     _LOG.warning(
@@ -110,7 +110,7 @@ _loader: Final = _Loader()
 
 
 def load_kernel(size: int) -> bool:
-    """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it. Whether it is loaded."""
+    """Load the kernel now if `size` bytes will be compared, so that threads start with it. Returns whether it is loaded."""
     return _loader.module(size if size >= LOAD_AT else 0) is not None
 
 
@@ -122,7 +122,7 @@ def kernel_formats(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, i
 
 
 def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
-    """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
+    """The compiled kernel for two flat contiguous arrays; None if they need the numpy kernel."""
     if target.size < SMALLEST:
         return None
     known = kernel_formats(target.dtype, golden.dtype)
@@ -159,14 +159,14 @@ class FusedKernel:
                 measure(start, stop - start, target, golden, buffer)
         if not direct or results[fused.CUT]:
             results, ulps = _empty_results(fused), np.zeros(ULP_BINS, np.int64)
-            for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
+            for first, some, others in pair.parts(start, stop):  # the file was cut meanwhile
                 one, other = _aligned(some), _aligned(others)
                 measure(first, one.size, (IN_MEMORY, address(one)), (IN_MEMORY, address(other)), 0)
         return _partial(fused, results, stop - start, ulps)
 
 
 def _empty_results(fused: ModuleType) -> Int64:
-    """What the kernel adds to, shape (RESULTS,)."""
+    """Start values for the kernel's results, shape (RESULTS,)."""
     results = np.zeros(fused.RESULTS, dtype=np.int64)
     results[fused.MAX_AT] = -1
     return results

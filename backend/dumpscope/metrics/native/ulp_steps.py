@@ -1,5 +1,5 @@
-"""Distances in units in the last place, as loops of machine code. They become part of the code of `fused.compare`, whose copy on
-disk is made anew only when fused.py changes.
+"""Distances in units in the last place. These loops are compiled into `fused.compare`; its code on disk is compiled again
+only when fused.py changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _step(first: Any, second: Any) -> Any:
 
 @machine
 def _short_step(first: Any, second: Any) -> Any:
-    """The same of patterns of 16 bits."""
+    """The same for 16-bit patterns."""
     one = np.uint16(first & _SHORT_MAGNITUDE)
     other = np.uint16(second & _SHORT_MAGNITUDE)
     apart = np.uint16(max(one, other) - min(one, other))
@@ -42,7 +42,7 @@ def _short_step(first: Any, second: Any) -> Any:
 def longest_step(first: Any, second: Any, size: int) -> Any:
     longest = np.uint32(0)
     signs = np.uint32(0)
-    for i in range(size):  # half the work where no two signs are opposite
+    for i in range(size):  # half the work if no two signs are opposite
         longest = max(longest, np.uint32(max(first[i], second[i]) - min(first[i], second[i])))
         signs = np.uint32(signs | np.uint32(first[i] ^ second[i]))
     if signs > MAGNITUDE:
@@ -54,7 +54,7 @@ def longest_step(first: Any, second: Any, size: int) -> Any:
 
 @machine
 def short_steps(first: Any, second: Any, size: int, steps: Any) -> Any:
-    """Fill the distances of patterns of 16 bits; return the longest."""
+    """Fill in the distances of 16-bit patterns; return the largest."""
     longest = np.uint16(0)
     signs = np.uint16(0)
     for i in range(size):
@@ -80,7 +80,7 @@ def step_bin(step: Any) -> Any:
 
 @machine
 def _count(bins: Any, size: int, tables: Any) -> None:
-    """Four tables in turn, so that equal distances in a row do not wait for each other's store."""
+    """Count into four tables in turn, so that equal distances in a row do not wait for each other's store."""
     even = size - size % 4
     for i in range(0, even, 4):
         tables[0, bins[i]] += ONE
@@ -107,6 +107,6 @@ def count_short_steps(steps: Any, size: int, bins: Any, tables: Any) -> None:
 
 @machine
 def sample(values: Any, found: int, sampled: Any) -> None:
-    """Put what is at the first `found` places of SAMPLE side by side."""
+    """Copy the values at the first `found` positions of SAMPLE next to each other."""
     for k in range(found):
         sampled[k] = values[SAMPLED[k]]

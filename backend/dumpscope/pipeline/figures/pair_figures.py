@@ -13,23 +13,28 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures.pair_tensors import has_file, item_of, load_sides, why_missing, why_unreadable
 from dumpscope.pipeline.figures.request import FigureRequest, FigureResult, no_figure
-from dumpscope.plots.pair.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
+from dumpscope.plots.pair.density import (
+    pair_density_data,
+    pair_density_figure,
+    pair_density_phrases,
+    pair_density_table,
+)
 from dumpscope.plots.pair.difference_map import (
     difference_map_data,
     difference_map_figure,
-    difference_map_said,
+    difference_map_phrases,
     difference_map_table,
 )
 from dumpscope.plots.pair.errors import (
     error_histogram_data,
     error_histogram_figure,
-    error_histogram_said,
+    error_histogram_phrases,
     error_histogram_table,
 )
 from dumpscope.plots.pair.histogram import (
     pair_histogram_data,
     pair_histogram_figure,
-    pair_histogram_said,
+    pair_histogram_phrases,
     pair_histogram_table,
 )
 from dumpscope.texts import phrase
@@ -44,7 +49,7 @@ def histogram(database: Database, unit: StoredUnit, _answer: Answer | None, want
         data = pair_histogram_data(target, golden, log=wanted.by_log(False))
         figure = pair_histogram_figure(data)
         return FigureResult(
-            figure=figure, said=pair_histogram_said(data), table=lambda: pair_histogram_table(data), log=data.log
+            figure=figure, said=pair_histogram_phrases(data), table=lambda: pair_histogram_table(data), log=data.log
         )
 
     return _of_tensors(database, unit, wanted, draw)
@@ -57,7 +62,7 @@ def density(database: Database, unit: StoredUnit, _answer: Answer | None, wanted
         data = pair_density_data(target, golden, log=wanted.by_log(True))
         figure = pair_density_figure(data) if data.elements else None
         return FigureResult(
-            figure=figure, said=pair_density_said(data), table=lambda: pair_density_table(data), log=data.scale.log
+            figure=figure, said=pair_density_phrases(data), table=lambda: pair_density_table(data), log=data.scale.log
         )
 
     return _of_tensors(database, unit, wanted, draw)
@@ -71,7 +76,7 @@ def difference_map(database: Database, unit: StoredUnit, _answer: Answer | None,
         data = difference_map_data(target, golden, axes=wanted.axes, reduce=wanted.reduce, log=log)
         figure = difference_map_figure(data) if target.size else None
         return FigureResult(
-            figure=figure, said=difference_map_said(data), table=lambda: difference_map_table(data), log=log
+            figure=figure, said=difference_map_phrases(data), table=lambda: difference_map_table(data), log=log
         )
 
     return _of_tensors(database, unit, wanted, draw)
@@ -111,7 +116,7 @@ def error_histogram(
     data = error_histogram_data(row.detail.abs_histogram, row.detail.rel_histogram, log=log)
     return FigureResult(
         figure=error_histogram_figure(data),
-        said=[phrase("figure.item", item=row.target.name), *error_histogram_said(data)],
+        said=[phrase("figure.item", item=row.target.name), *error_histogram_phrases(data)],
         table=lambda: error_histogram_table(data),
         log=log,
     )

@@ -15,18 +15,18 @@ from dumpscope.index.pair_queries.pair_columns import PairColumns, pair_columns
 from dumpscope.index.store.database import Database
 from dumpscope.index.trees.trees import direction_word
 from dumpscope.pipeline.figures.request import FigureRequest, FigureResult, no_figure
-from dumpscope.plots.run.apis import all_apis_data, all_apis_figure, all_apis_said, all_apis_table
+from dumpscope.plots.run.apis import all_apis_data, all_apis_figure, all_apis_phrases, all_apis_table
 from dumpscope.plots.run.distribution import (
     api_distribution_data,
     api_distribution_figure,
-    api_distribution_said,
+    api_distribution_phrases,
     api_distribution_table,
 )
-from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_said, error_order_table
+from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_phrases, error_order_table
 from dumpscope.plots.run.steps_and_ranks import (
     call_over_runs_data,
     call_over_runs_figure,
-    call_over_runs_said,
+    call_over_runs_phrases,
     call_over_runs_table,
 )
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
@@ -55,7 +55,7 @@ def api_distribution(
     figure = api_distribution_figure(data)
     return FigureResult(
         figure=figure,
-        said=api_distribution_said(data),
+        said=api_distribution_phrases(data),
         table=lambda: api_distribution_table(data),
         svg=lambda: api_distribution_svg(data),
         log=log,
@@ -71,7 +71,7 @@ def all_apis(database: Database, unit: StoredUnit, _answer: Answer | None, wante
     apis = [_api(label, direction) for label, direction in calls.apis]
     data = all_apis_data(apis, calls.api, calls.score, calls.names, current=calls.current, log=log)
     figure = all_apis_figure(data) if data.shown else None
-    return FigureResult(figure=figure, said=all_apis_said(data), table=lambda: all_apis_table(data), log=log)
+    return FigureResult(figure=figure, said=all_apis_phrases(data), table=lambda: all_apis_table(data), log=log)
 
 
 def _api(label: str, direction: int) -> str:
@@ -101,7 +101,7 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
     figure = error_order_figure(data)
     return FigureResult(
         figure=figure,
-        said=error_order_said(data),
+        said=error_order_phrases(data),
         table=lambda: error_order_table(data),
         svg=lambda: error_order_svg(data),
         log=log,
@@ -135,5 +135,5 @@ def over_runs(database: Database, unit: StoredUnit, wanted: FigureRequest, compa
     )
     figure = call_over_runs_figure(data)
     return FigureResult(
-        figure=figure, said=call_over_runs_said(data), table=lambda: call_over_runs_table(data), log=log
+        figure=figure, said=call_over_runs_phrases(data), table=lambda: call_over_runs_table(data), log=log
     )

@@ -14,8 +14,8 @@ from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
 from dumpscope.export.table.unit_table import Table
-from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_said
-from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_said
+from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_phrases
+from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_phrases
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 from dumpscope.texts import rendered, say, tell
 
@@ -135,7 +135,7 @@ def _drawings(answer: Answer, units: Units) -> list[Drawing]:
             Drawing(
                 title=tell("report.error_in_order", where=where),
                 svg=error_order_svg(order),
-                text=rendered(error_order_said(order)),
+                text=rendered(error_order_phrases(order)),
             )
         )
         for pair in pairs[:1]:
@@ -144,7 +144,7 @@ def _drawings(answer: Answer, units: Units) -> list[Drawing]:
                 Drawing(
                     title=tell("report.every_call", api=calls.api, where=where),
                     svg=api_distribution_svg(calls),
-                    text=rendered(api_distribution_said(calls)),
+                    text=rendered(api_distribution_phrases(calls)),
                 )
             )
     return drawings

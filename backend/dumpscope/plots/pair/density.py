@@ -22,8 +22,8 @@ BINS = 64
 class PairDensity:
     """counts: elements by golden bin and target bin, shape (bins, bins), those finite on both sides; scale: both axes
 
-    on, below, above: elements equal, and those whose target is smaller or larger than its golden
-    low, high: range of both sides, nan where nothing is finite
+    on, below, above: equal elements, and elements whose target is smaller or larger than its golden
+    low, high: range of both sides, nan if nothing is finite
     """
 
     elements: int
@@ -41,8 +41,8 @@ class PairDensity:
 def pair_density_data(target: NDArray[Any], golden: NDArray[Any], *, bins: int = BINS, log: bool = True) -> PairDensity:
     """Counts of (golden, target) over equal bins of one scale, which both axes share; read twice in small pieces.
 
-    log: logarithmic axes, symmetric about zero where signs mix. Complex numbers count by magnitude.
-    Raises UsageError where the sizes differ.
+    log: logarithmic axes, symmetric about zero if there are both signs. Complex numbers count by magnitude.
+    Raises UsageError if the sizes differ.
     """
     seen = Magnitudes()
     for piece in pieces(target, golden):
@@ -88,9 +88,9 @@ def _bins(places: Float64, edges: Float64) -> Int64:
 
 
 def pair_density_figure(data: PairDensity) -> Figure:
-    """Plotly figure: colour by the logarithm of the count, empty bins left open, the diagonal dotted."""
+    """Plotly figure: colour by the logarithm of the count, empty bins without colour, the diagonal dotted."""
     edges = data.scale.edges(len(data.counts))
-    # plotly's rows go up the second axis: target
+    # plotly's rows are along the second axis: target
     counts = data.counts.T
     with np.errstate(divide="ignore"):
         colour = np.log10(counts)
@@ -118,7 +118,7 @@ def pair_density_figure(data: PairDensity) -> Figure:
     }  # fmt: skip
 
 
-def pair_density_said(data: PairDensity) -> list[Phrase]:
+def pair_density_phrases(data: PairDensity) -> list[Phrase]:
     """The figure in words."""
     if not data.elements:
         return [phrase("values.empty")]
@@ -136,7 +136,7 @@ def pair_density_said(data: PairDensity) -> list[Phrase]:
 
 
 def pair_density_table(data: PairDensity) -> Table:
-    """The bins that hold something, by the values at their edges."""
+    """The bins that are not empty, by the values at their edges."""
     edges = data.scale.value(data.scale.edges(len(data.counts))).tolist()
     rows = [
         (edges[golden], edges[golden + 1], edges[target], edges[target + 1], int(data.counts[golden, target]))

@@ -27,8 +27,8 @@ Reduce = Literal["max", "rms"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceMap:
     """cells: largest or root mean square difference of the elements of each cell, shape (rows, columns); 0: all equal there
-    lost: elements of each cell that are not finite on one side, or differ in how; they count in no other way
-    axes: dimension that goes down (None of a vector) and dimension that goes across
+    lost: elements of each cell that are not finite on one side, or not finite in different ways; they are counted only here
+    axes: dimension that goes down (None for a vector) and dimension that goes across
     down, across: index at which each row and column of cells starts, and the end
     profiles: one per dimension of the tensor
     """
@@ -55,9 +55,9 @@ def difference_map_data(
 ) -> DifferenceMap:
     """|target - golden| of two arrays of one shape over `axes`, reduced over all others; read twice in small pieces.
 
-    axes: one or two dimensions, negative ones from the end; left out, those in which the difference is confined most
-    cells: most rows and columns; where a dimension is longer, a cell holds several indices
-    Raises UsageError for shapes that differ and dimensions that are not there.
+    axes: one or two dimensions, negative ones from the end; if left out, the ones that confine the difference most
+    cells: most rows and columns; if a dimension is longer, a cell holds several indices
+    Raises UsageError for different shapes and missing dimensions.
     """
     if target.shape != golden.shape:
         raise UsageError(
@@ -104,7 +104,7 @@ def _edges(size: int, most: int) -> Int64:
 
 
 class _Grid:
-    """Cells while pieces are added. scale: largest difference, so that no square overflows"""
+    """Cells, while pieces are added. scale: largest difference, so that no square overflows"""
 
     def __init__(
         self,
@@ -156,14 +156,14 @@ class _Grid:
         return self._lost.reshape(self._cells)
 
     def rms(self) -> Float64:
-        """Over the elements whose difference is finite."""
+        """Root mean square over the elements whose difference is finite."""
         finite = np.maximum(1, self._elements - self.lost)
         return np.sqrt(self._squares.reshape(self._cells) / finite) * self._scale
 
 
 def difference_map_figure(data: DifferenceMap) -> Figure:
-    """Plotly figure: index along each dimension, the first row on top, equal cells left open, cells that hold NaN or infinity
-    apart."""
+    """Plotly figure: index along each dimension, the first row on top, equal cells without colour, cells with NaN or infinity
+    in their own colour."""
     differs = data.cells > 0
     with np.errstate(divide="ignore"):
         shown = np.log10(data.cells) if data.log else data.cells
@@ -213,15 +213,15 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _whole(size: int) -> dict[str, Any]:
-    """Ticks at whole indices only, some six of them."""
+    """About six ticks, at whole indices only."""
     rough = max(1, size // 6)
     step = 10 ** (len(str(rough)) - 1)
     step *= next(times for times in (1, 2, 5, 10) if step * times >= rough)
     return {"tick0": 0, "dtick": step, "zeroline": False}
 
 
-def difference_map_said(data: DifferenceMap) -> list[Phrase]:
-    """The figure in words: the indices that differ or stand out in every dimension, shown or not."""
+def difference_map_phrases(data: DifferenceMap) -> list[Phrase]:
+    """The figure in words: the indices that differ or differ most, in every dimension, shown or not."""
     if not prod(data.shape):
         return [phrase("values.empty")]
     worst = max(float(one.worst.max()) for one in data.profiles)
@@ -264,7 +264,7 @@ def _word(number: int, dimensions: int) -> str:
 
 
 def difference_map_table(data: DifferenceMap) -> Table:
-    """One row per cell: the indices it holds, its difference, and how many of its elements are not finite on one side."""
+    """One row per cell: its indices, its difference, and the number of its elements that are not finite on one side."""
     down, across = data.axes
     names = (["row"] if down is None else [f"dim {down} from", f"dim {down} to"]) + [
         f"dim {across} from",

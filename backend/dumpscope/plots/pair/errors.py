@@ -23,7 +23,7 @@ class ErrorHistogram:
 
 
 def error_histogram_data(absolute: Sequence[int], relative: Sequence[int], *, log: bool = True) -> ErrorHistogram:
-    """Histogram from stored counts; raises UsageError where they do not fit ERROR_BINS."""
+    """Histogram from stored counts; raises UsageError if they do not match ERROR_BINS."""
     wanted = len(ERROR_BINS) + 2
     if len(absolute) != wanted or len(relative) != wanted:
         raise UsageError(
@@ -59,7 +59,7 @@ def _bars(name: str, across: Sequence[str], up: Sequence[int], colour: str) -> d
     return {"type": "bar", "name": name, "x": list(across), "y": list(up), "marker": {"color": colour}}
 
 
-def error_histogram_said(data: ErrorHistogram) -> list[Phrase]:
+def error_histogram_phrases(data: ErrorHistogram) -> list[Phrase]:
     """The figure in words."""
     total = sum(data.absolute)
     if not total:

@@ -32,9 +32,9 @@ BINS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """One histogram: `edges` (bins + 1), `counts` (bins), and the elements that have no place in it.
+    """One histogram: `edges` (bins + 1), `counts` (bins), and the elements outside it.
 
-    low, high: smallest and largest number counted, nan where there is none
+    low, high: smallest and largest counted number, nan if there is none
     """
 
     edges: Float64
@@ -52,7 +52,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairHistogram:
-    """difference: target - golden where both are finite, of complex numbers its magnitude
+    """difference: target - golden where both are finite, its magnitude for complex numbers
     skipped: positions where at least one is not finite; equal: positions finite and equal
     log: counts on a logarithmic axis
     """
@@ -73,8 +73,8 @@ def pair_histogram_data(
 ) -> PairHistogram:
     """Histograms of two arrays of equal size and any numeric dtype, read twice in small pieces.
 
-    Complex numbers count by magnitude. Nothing of the size of the arrays is allocated, whatever their strides.
-    Raises UsageError where the sizes differ.
+    Complex numbers count by magnitude. No memory of the size of the arrays is allocated, for any strides.
+    Raises UsageError if the sizes differ.
     """
     magnitudes = np.iscomplexobj(target) or np.iscomplexobj(golden)
     ends = _Ends(), _Ends()
@@ -138,7 +138,7 @@ class _Ends:
         return spaced(low, high, bins)
 
     def symmetric(self, bins: int) -> Float64:
-        """Edges around zero with an odd number of bins, so that equality sits in the middle of one."""
+        """Edges around zero with an odd number of bins, so that zero is in the middle of a bin."""
         reach = max(abs(self.low), abs(self.high)) if self.low <= self.high else 0.0
         if reach == 0.0:
             reach = 1.0
@@ -233,7 +233,7 @@ def pair_histogram_figure(data: PairHistogram) -> Figure:
 
 
 def _steps(name: str, counted: Counted, colour: str, across: str, up: str) -> dict[str, object]:
-    """A histogram as a stepped outline: filled bars of two sides would hide each other."""
+    """A histogram as a stepped outline, because filled bars of two sides would hide each other."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "x": rounded(counted.edges),
         "y": [*counted.counts.tolist(), int(counted.counts[-1])],
@@ -242,7 +242,7 @@ def _steps(name: str, counted: Counted, colour: str, across: str, up: str) -> di
     }  # fmt: skip
 
 
-def pair_histogram_said(data: PairHistogram) -> list[Phrase]:
+def pair_histogram_phrases(data: PairHistogram) -> list[Phrase]:
     """The figure in words."""
     if not data.elements:
         return [phrase("values.empty")]
@@ -261,10 +261,10 @@ def pair_histogram_said(data: PairHistogram) -> list[Phrase]:
         if side.nonfinite:
             infinite = {"inf": side.positive_infinite, "minus": side.negative_infinite}
             parts.append(phrase("values.nonfinite", side=[phrase(f"side.{name}")], nan=side.nan, **infinite))
-    return [*parts, *_quantiles_said(data.quantiles)]
+    return [*parts, *_quantiles_phrases(data.quantiles)]
 
 
-def _quantiles_said(found: Quantiles) -> list[Phrase]:
+def _quantiles_phrases(found: Quantiles) -> list[Phrase]:
     if not found.levels.size:
         return []
     gap = np.abs(found.target / 2 - found.golden / 2)
@@ -288,7 +288,7 @@ def _most(one: float, other: float) -> float:
 
 
 def pair_histogram_table(data: PairHistogram) -> Table:
-    """Bins of the three histograms, what has no place in them, and the quantiles."""
+    """Bins of the three histograms, the elements outside them, and the quantiles."""
     sides = {"target": data.target, "golden": data.golden, "difference": data.difference}
     rows: list[tuple[str, float | None, float | None, float]] = []
     for name, side in sides.items():

@@ -1,4 +1,4 @@
-"""Two tensors of one shape, a piece at a time: views of arrays in memory, reads from mapped files."""
+"""Gives two tensors of one shape piece by piece: views of arrays in memory, reads from mapped files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dumpscope.texts import say
 Array = NDArray[Any]
 
 BLOCK: Final = READ // 16
-"""Elements of a piece at most: what a read holds of the widest type, and both sides and their difference stay in a cache."""
+"""Most elements of a piece: as many of the widest type as one read holds; both sides and their difference stay in a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +30,19 @@ class Piece:
     golden: Array
 
     def values(self) -> tuple[Float64, Float64]:
-        """Both sides as float64; complex numbers by their magnitude."""
+        """Both sides as float64; complex numbers as magnitudes."""
         return wide(self.target), wide(self.golden)
 
     def change(self) -> Float64:
-        """target - golden, exact where float64 can hold it; of complex numbers the magnitude of the difference.
+        """target - golden, exact if float64 can hold it; for complex numbers the magnitude of the difference.
 
-        Where a side is not finite: 0 where both are the same (two nan, two infinities of one sign), else nan.
+        If a side is not finite: 0 if both are the same (two nan, two infinities of one sign), else nan.
         """
         return difference(self.target, self.golden)
 
 
 def pieces(target: Array, golden: Array) -> Iterator[Piece]:
-    """All elements in C order; what a piece holds is valid until the next is asked for. Raises UsageError: shapes differ."""
+    """All elements in C order; a piece is valid until the next one is requested. Raises UsageError if shapes differ."""
     flat = target.flags.c_contiguous and golden.flags.c_contiguous
     sides = (target.reshape(-1), golden.reshape(-1)) if flat else (target, golden)
     for _row, _column, piece in row_pieces(*sides):
@@ -50,7 +50,7 @@ def pieces(target: Array, golden: Array) -> Iterator[Piece]:
 
 
 def row_pieces(target: Array, golden: Array) -> Iterator[tuple[int, int, Piece]]:
-    """As `pieces`, each of whole rows of the last axis or of a part of one: (first row, first column, piece)."""
+    """Like `pieces`, but each piece has whole rows of the last axis, or a part of one row: (first row, first column, piece)."""
     if target.size != golden.size:
         raise UsageError(
             say("plots.shapes_differ_there_nothing_compare", shape=list(target.shape), shape2=list(golden.shape))
@@ -78,13 +78,13 @@ def _source(target: Array, golden: Array) -> Any:
     """(start, stop) -> one (start, target, golden) of at most BLOCK elements."""
     if target.flags.c_contiguous and golden.flags.c_contiguous:
         return Pair(target.reshape(-1), golden.reshape(-1)).parts
-    # flat copies a slice of any strides in C order, where reshape would copy all
+    # flat copies a slice of any strides in C order; reshape would copy everything
     one, other = target.flat, golden.flat
     return lambda start, stop: iter([(start, one[start:stop], other[start:stop])])
 
 
 def wide(values: Array) -> Float64:
-    """As float64; complex numbers by their magnitude."""
+    """The array as float64; complex numbers as magnitudes."""
     if np.iscomplexobj(values):
         return np.abs(values).astype(np.float64)
     return values.astype(np.float64)
@@ -114,7 +114,7 @@ def _same(one: Array, other: Array) -> Bool:
 
 
 def _whole_difference(target: Array, golden: Array) -> Float64:
-    """Of 64-bit integers: float64 alone would call neighbours past 2**53 equal."""
+    """Difference of 64-bit integers: in float64 alone, neighbours past 2**53 would be equal."""
     rough = target.astype(np.float64) - golden.astype(np.float64)
-    wrapped = (target.astype(np.uint64) - golden.astype(np.uint64)).view(np.int64)  # right below 2**63
+    wrapped = (target.astype(np.uint64) - golden.astype(np.uint64)).view(np.int64)  # just below 2**63
     return np.where(np.abs(rough) < 2.0**62, wrapped.astype(np.float64), rough)

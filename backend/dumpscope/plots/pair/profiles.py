@@ -1,4 +1,4 @@
-"""Where along each dimension of a tensor pair the difference sits: "only rows 1 and 5"."""
+"""At which indices of each dimension a tensor pair differs: "only rows 1 and 5"."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dumpscope.domain.records import Bool, Float64, Int64
 from dumpscope.plots.pair.pieces import row_pieces
 
 STANDS_OUT: Final = 10.0
-"""Times the median of all indices by which the largest difference of one stands out."""
+"""An index stands out if its largest difference is this many times the median of all indices."""
 _LARGEST: Final = 1e308
-"""A larger difference counts as this: rounded up for a figure it would be infinite."""
+"""Larger differences are set to this: rounded up for a figure they would be infinite."""
 _RUNS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One dimension. worst: largest difference at each index, shape (size,); bad: not finite on one side only, somewhere there
+    """One dimension. worst: largest difference at each index, shape (size,); bad: has an element finite on one side only
 
-    only: indices that differ where others do not, empty where all do or none does
-    outstanding: indices far worse than most where all or most differ; typical: the median they are held against
+    only: the indices that differ, if others do not; empty if all or none differ
+    outstanding: indices far worse than most, if all or most differ; typical: the median that they are compared with
     """
 
     axis: int
@@ -43,12 +43,12 @@ class Profile:
 
     @property
     def share(self) -> float:
-        """Share of the indices that the difference is confined to or stands out at; 1 where there is no telling."""
+        """Share of the indices to which the difference is confined, or at which it stands out; 1 if neither."""
         return self.marked.size / self.size if self.marked.size else 1.0
 
 
 def sized(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape, with one dimension for a single number."""
+    """The shape; a single number gets one dimension."""
     return shape or (1,)
 
 
@@ -96,14 +96,14 @@ def _profile(axis: int, worst: Float64, bad: Bool) -> Profile:
 
 
 def telling_axes(found: tuple[Profile, ...]) -> tuple[int, ...]:
-    """The two dimensions (one of a vector) in which the difference is confined most, else stands out at the fewest indices, else
-    the last ones."""
+    """The two dimensions (one for a vector) that confine the difference most; else those in which it stands out at the fewest
+    indices; else the last ones."""
     ranked = sorted(found, key=lambda one: (one.size == 1, not one.only.size, one.share, -one.axis))
     return tuple(sorted(one.axis for one in ranked[:2]))
 
 
 def runs(indices: Int64) -> str:
-    """Indices in words: `1, 5, 8–12`; the first few runs where there are many."""
+    """Indices in words: `1, 5, 8–12`; only the first few runs if there are many."""
     breaks = np.flatnonzero(np.diff(indices) != 1) + 1
     parts = np.split(indices, breaks)
     words = [str(part[0]) if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in parts[:_RUNS]]

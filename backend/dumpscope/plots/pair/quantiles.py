@@ -1,4 +1,4 @@
-"""Quantiles of both sides of a tensor pair, against each other: where two distributions part."""
+"""Quantiles of both sides of a tensor pair, against each other: where two distributions differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.records import Float64
 
 SAMPLED: Final = 1 << 20
-"""Elements a side from which quantiles are taken; of larger tensors a sample spread evenly."""
+"""Elements per side from which quantiles are taken; larger tensors use an even sample."""
 
 LEVELS: Final = np.concatenate(
     [[0.0, 0.0001, 0.001, 0.005], np.arange(1, 100) / 100, [0.995, 0.999, 0.9999, 1.0]]
@@ -19,8 +19,8 @@ LEVELS: Final = np.concatenate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """levels, target, golden: one entry per quantile, none where a side holds no finite number
-    sampled: elements looked at a side, None where all were
+    """levels, target, golden: one entry per quantile, none if a side holds no finite number
+    sampled: elements used per side, None if all were
     """
 
     levels: Float64
@@ -30,8 +30,8 @@ class Quantiles:
 
 
 class Sample:
-    """Finite numbers of one side: all of a small tensor, an even sample of a large one. Places follow from the size alone, so
-    that the two sides of a pair are looked at in the same ones."""
+    """Finite numbers of one side: all of a small tensor, an even sample of a large one. The positions depend on the size only,
+    so both sides of a pair use the same positions."""
 
     def __init__(self, size: int) -> None:
         self._every = -(-size // SAMPLED) if size else 1
@@ -39,9 +39,9 @@ class Sample:
         self.seen = 0
 
     def see(self, start: int, values: Float64) -> None:
-        """Values from flat index `start` on."""
+        """Add values from flat index `start` on."""
         if self._every > 1:
-            # a fixed stride could meet the same column of every row
+            # a fixed stride could hit the same column of every row
             places = np.arange(0, values.size, self._every)
             places += np.random.default_rng(start).integers(0, self._every, places.size)
             values = values[places[places < values.size]]
@@ -57,7 +57,7 @@ class Sample:
 
 
 def quantiles(target: Sample, golden: Sample, ends: tuple[tuple[float, float], tuple[float, float]]) -> Quantiles:
-    """Quantiles are values that occurred. ends: smallest and largest finite number of target and of golden, of all elements"""
+    """Every quantile is a value of the tensor. ends: smallest and largest finite number of each whole side"""
     sides = [sample.sorted() for sample in (target, golden)]
     if not all(side.size for side in sides):
         empty = np.zeros(0)

@@ -1,4 +1,4 @@
-"""Single values of a tensor pair around one element, digit for digit."""
+"""Single values of a tensor pair around one element, with all digits."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dumpscope.plots.pair.profiles import sized
 from dumpscope.texts import say
 
 MOST: Final = 21
-"""Rows or columns of a window at most."""
+"""Most rows or columns of a window."""
 
 Index = tuple[int, ...]
 Box = Mapping[int, tuple[int, int]]
-"""Dimension -> first index and the one behind the last; dimensions that are not named are taken whole."""
+"""Dimension -> first index and one past the last; other dimensions are used completely."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One position. target, golden, difference: digits that read back as the very number, `nan`, `inf`, `-inf`; None where that
+    """One position. target, golden, difference: digits that read back as the same number, `nan`, `inf`, `-inf`; None if the
     side has no such position; equal: the same number, or both nan"""
 
     target: str | None
@@ -37,7 +37,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A part of one plane of a tensor. at: index of the element asked for; axes: dimension that goes down (None of a vector) and
+    """A part of one plane of a tensor. at: index of the requested element; axes: dimension that goes down (None for a vector) and
     across; row, column: index of the first value along them; values: by row and column"""
 
     at: Index
@@ -49,8 +49,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landmarks:
-    """Where it is worth looking, None where there is no such element. worst: largest difference; first: first that differs;
-    lost: first that is not finite on one side or differs in how"""
+    """Interesting elements, None if there is no such element. worst: largest difference; first: first that differs;
+    lost: first that is not finite on one side, or not finite in different ways"""
 
     worst: Index | None
     first: Index | None
@@ -58,7 +58,7 @@ class Landmarks:
 
 
 def landmarks(target: NDArray[Any], golden: NDArray[Any]) -> Landmarks:
-    """One pass over two arrays of one shape. Raises UsageError where they have not."""
+    """Find the landmarks in one pass over two arrays. Raises UsageError if their shapes differ."""
     if target.shape != golden.shape:
         raise UsageError(say("plots.shapes_differ", shape=list(target.shape), shape2=list(golden.shape)))
     worst, most = -1, 0.0
@@ -116,8 +116,8 @@ def window(
 ) -> Window:
     """Values of one or both sides around index `at`, in the plane of `axes` (the last two dimensions when left out).
 
-    Both sides have as many dimensions; where a side is shorter, its positions are missing. Reads these elements only.
-    Raises UsageError for an index or dimensions that the tensor does not have, naming those it has.
+    Both sides have the same number of dimensions; if a side is shorter, its positions are missing. Only these elements are read.
+    Raises UsageError for an index or dimensions that the tensor does not have; it names those it has.
     """
     sides = [None if side is None else side.reshape(sized(side.shape)) for side in (target, golden)]
     shapes = [side.shape for side in sides if side is not None]
@@ -171,9 +171,9 @@ def _value(target: Any, golden: Any) -> Value:
 
 
 def digits(value: Any) -> str | None:
-    """The shortest decimal digits that read back as this very number of its dtype; None for None.
+    """The shortest decimal digits that read back as the same number of its dtype; None for None.
 
-    Types that numpy lacks (bfloat16, float8) are written by all digits of float32, which holds them exactly.
+    Types that numpy does not have (bfloat16, float8) are written with all digits of float32, which holds them exactly.
     """
     if value is None:
         return None
@@ -190,7 +190,7 @@ def digits(value: Any) -> str | None:
 
 
 def _subtract(target: Any, golden: Any) -> tuple[str, bool]:
-    """(target - golden as float64 rounds it, of integers exact; whether both are the same)"""
+    """(target - golden rounded to float64, exact for integers; whether both are the same)"""
     if isinstance(target, np.complexfloating) or isinstance(golden, np.complexfloating):
         one, other = complex(target), complex(golden)
         parts = [_subtract(*pair) for pair in ((one.real, other.real), (one.imag, other.imag))]
@@ -214,7 +214,7 @@ def _rounded(gap: Fraction) -> str:
 
 
 def _exact(value: Any) -> Fraction | float:
-    """The number itself, as a float where it is not finite."""
+    """The number itself, as a float if it is not finite."""
     if isinstance(value, np.integer | np.bool_):
         return Fraction(int(value))
     wide = float(value)

@@ -19,7 +19,7 @@ SHOWN = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiErrors:
-    """One API. quartiles: as of ApiDistribution; largest: error of its worst call, at place `worst` of the run, named `node`"""
+    """One API. quartiles: see ApiDistribution; largest: error of its worst call, at position `worst` of the run, named `node`"""
 
     api: str
     calls: int
@@ -33,10 +33,10 @@ class ApiErrors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllApis:
-    """shown: APIs with a compared call, largest error first, at most SHOWN and the current one among them
-    apis, unseen, above: how many there are, have no compared call, and have one above the floor
-    current: (API, error, node) of the call being looked at; None without one, nan error where it was not compared
-    rank: place of its API among all by largest error, from 1; None where none of its calls was compared
+    """shown: APIs with a compared call, largest error first, at most SHOWN, always with the current one
+    apis, unseen, above: number of APIs, of those without a compared call, and of those with a call above the floor
+    current: (API, error, node) of the selected call; None without one, nan error if it was not compared
+    rank: position of its API among all by largest error, from 1; None if none of its calls was compared
     """
 
     shown: tuple[ApiErrors, ...]
@@ -59,9 +59,9 @@ def all_apis_data(
     floor: float | None = 1.0,
     log: bool = True,
 ) -> AllApis:
-    """Errors of every API; `api` (a place in `apis`, -1: of none), `error` and `names` have one entry per call in call order.
+    """Errors of every API; `api` (index into `apis`, -1: none), `error` and `names` have one entry per call in call order.
 
-    error: never negative; nan where not compared, inf where nothing excuses it. current: position of the call to mark
+    error: never negative; nan if not compared, inf if no tolerance applies. current: position of the call to mark
     """
     walk = np.argsort(api, kind="stable")
     starts = np.searchsorted(api[walk], np.arange(len(apis) + 1))
@@ -109,7 +109,7 @@ def all_apis_data(
 
 
 def all_apis_figure(data: AllApis) -> Figure:
-    """Plotly figure: one lying box per API, the worst on top, its worst call beside it; a click there selects that call."""
+    """Plotly figure: one horizontal box per API, the worst on top, its worst call beside it; a click there selects that call."""
     places = list(range(len(data.shown)))
     boxes = data.lanes.place(
         np.asarray([one.quartiles for one in data.shown], dtype=np.float64).reshape(-1, 5)
@@ -163,7 +163,7 @@ def all_apis_figure(data: AllApis) -> Figure:
     }
 
 
-def all_apis_said(data: AllApis) -> list[Phrase]:
+def all_apis_phrases(data: AllApis) -> list[Phrase]:
     """The figure in words."""
     if not data.shown:
         return [phrase("apis.none", apis=data.apis)]

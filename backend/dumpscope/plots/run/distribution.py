@@ -33,13 +33,13 @@ POINTS = 1000
 class ApiDistribution:
     """Calls of one API.
 
-    order, error, pair: place in the run, error and node pair number of the calls drawn (at most POINTS)
+    order, error, pair: position in the run, error and node pair number of the drawn calls (at most POINTS)
     names: node name per drawn call
     quartiles: lower whisker, first quartile, median, third quartile, upper whisker over all compared calls;
         None without any
-    calls, compared, above: how many calls there are, could be compared, and lie above the floor
-    current: (order, error, name) of the call being looked at, nan error where it was not compared
-    floor: error that counts as the same, or None where the measure has no fixed floor
+    calls, compared, above: number of calls, of compared calls, and of calls above the floor
+    current: (order, error, name) of the selected call, nan error if it was not compared
+    floor: error that counts as the same, or None if the measure has no fixed floor
     """
 
     api: str
@@ -69,8 +69,8 @@ def api_distribution_data(
 ) -> ApiDistribution:
     """Distribution of `error` over the calls of `api`; all sequences have one entry per call.
 
-    error: never negative; nan where a call was not compared, inf where nothing excuses it
-    pair: node pair number per call, handed back by clicks; the call's position when left out
+    error: never negative; nan if a call was not compared, inf if no tolerance applies
+    pair: node pair number per call, returned by clicks; the call's position if left out
     current: position (not order) of the call to mark
     log: errors on a logarithmic axis
     """
@@ -106,11 +106,11 @@ def _spread(compared: Int64, errors: Float64) -> Int64:
 
 
 def quartiles(errors: Float64) -> tuple[float, float, float, float, float] | None:
-    """Lower whisker, first quartile, median, third quartile, upper whisker of errors without nan; None of none."""
+    """Lower whisker, first quartile, median, third quartile, upper whisker of errors without nan; None without errors."""
     if not errors.size:
         return None
     ranked = np.sort(errors)
-    # nearest ranks, never interpolated: an interpolated value between a number and infinity is nan
+    # nearest ranks, not interpolated: interpolation between a number and infinity gives nan
     first, middle, third = (float(ranked[round((len(ranked) - 1) * share)]) for share in (0.25, 0.5, 0.75))
     reach = 1.5 * (third - first) if np.isfinite(third) else 0.0
     inside = ranked[(ranked >= first - reach) & (ranked <= third + reach)]
@@ -159,7 +159,7 @@ def api_distribution_figure(data: ApiDistribution) -> Figure:
     }
 
 
-def api_distribution_said(data: ApiDistribution) -> list[Phrase]:
+def api_distribution_phrases(data: ApiDistribution) -> list[Phrase]:
     """The figure in words."""
     if data.quartiles is None:
         return [phrase("calls.none", api=data.api, calls=data.calls)]
@@ -186,7 +186,7 @@ def api_distribution_said(data: ApiDistribution) -> list[Phrase]:
 
 
 def api_distribution_table(data: ApiDistribution) -> Table:
-    """The calls drawn, in call order."""
+    """The drawn calls, in call order."""
     current = None if data.current is None else data.current[0]
     calls = zip(data.order.tolist(), data.names, data.error.tolist(), strict=True)
     return table(

@@ -33,7 +33,7 @@ _NAME = 44
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One curve after decimation: place in the run, error, node pair number and node name per point."""
+    """One curve after decimation: position in the run, error, node pair number and node name per point."""
 
     order: Int64
     error: Float64
@@ -43,7 +43,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One node shown apart from the curves; nan where that side was not compared."""
+    """One node that is marked; nan if that side was not compared."""
 
     order: int
     input_error: float
@@ -53,10 +53,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorOrder:
-    """inputs, outputs: curves of together at most POINTS points, the worst node of each bucket kept
-    nodes, bucket: nodes in all, and nodes a point stands for
-    selected, origins: nodes marked; backward: place where the backward pass starts, or None
-    floor: what counts as the same
+    """inputs, outputs: curves with at most POINTS points together, the worst node of each bucket
+    nodes, bucket: number of nodes, and nodes per point
+    selected, origins: marked nodes; backward: position where the backward pass starts, or None
+    floor: error that counts as the same
     """
 
     floor: float | None
@@ -87,7 +87,7 @@ def error_order_data(
 ) -> ErrorOrder:
     """Curves over nodes; all sequences have one entry per node and `order` may come in any order.
 
-    input_error, output_error: never negative; nan where not compared, inf where nothing excuses it
+    input_error, output_error: never negative; nan if not compared, inf if no tolerance applies
     selected, origins: positions of nodes to mark; backward: the `order` at which the backward pass starts
     log: errors on a logarithmic axis
     """
@@ -123,7 +123,7 @@ def _mark(position: int, places: Int64, sides: list[Float64], names: Sequence[st
 
 
 def _decimate(walk: Int64, errors: Float64, bucket: int) -> Int64:
-    """Keep the worst compared node of every `bucket` consecutive nodes; buckets without one leave no point."""
+    """Keep the worst compared node of every `bucket` consecutive nodes; buckets without one have no point."""
     rows = -(-len(walk) // bucket)
     padded = np.full(rows * bucket, -1.0)
     padded[: len(walk)] = np.where(np.isnan(errors[walk]), -1.0, errors[walk])
@@ -207,7 +207,7 @@ def _note(place: int, text: str, last: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-def error_order_said(data: ErrorOrder) -> list[Phrase]:
+def error_order_phrases(data: ErrorOrder) -> list[Phrase]:
     """The figure in words."""
     errors = data.outputs.error
     if not errors.size:
@@ -245,7 +245,7 @@ def error_order_said(data: ErrorOrder) -> list[Phrase]:
 
 
 def error_order_table(data: ErrorOrder) -> Table:
-    """The points drawn of both curves."""
+    """The drawn points of both curves."""
     curves = (("input", data.inputs), ("output", data.outputs))
     return table(
         ("side", "place", "node", "error"),

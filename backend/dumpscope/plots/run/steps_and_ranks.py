@@ -1,4 +1,4 @@
-"""Error of one call over steps, a line per rank; over ranks where there is one step only."""
+"""Error of one call over steps, one line per rank; over ranks if there is only one step."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ POINTS = 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOverRuns:
-    """Where the call was made, by step and then rank; error is nan where it was not compared.
+    """The units with the call, by step and then rank; error is nan if it was not compared.
 
-    drawn: ranks with a line of their own, the worst ones and the current; every `stride`-th step has a point, and the worst
-    current: (step, rank) being looked at; ranks, steps: how many there are in all
+    drawn: ranks with their own line: the worst ones and the current; every `stride`-th step has a point, and the worst
+    current: selected (step, rank); ranks, steps: their total numbers
     """
 
     name: str
@@ -126,7 +126,7 @@ def _line(name: str, across: Int64, data: CallOverRuns, where: np.ndarray, colou
     }  # fmt: skip
 
 
-def call_over_runs_said(data: CallOverRuns) -> list[Phrase]:
+def call_over_runs_phrases(data: CallOverRuns) -> list[Phrase]:
     """The figure in words."""
     parts = [phrase("runs.all", name=data.name, steps=len(data.steps), ranks=len(data.ranks))]
     compared = ~np.isnan(data.error)

@@ -12,13 +12,15 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 from dumpscope_format.paths import RUN_JSON, inside
-from dumpscope_format.run import DEVICES, GROUPS, SETTINGS
+from dumpscope_format.run import DEVICES, GROUPS, SETTINGS, UNRECORDED
 
 CONFIG_JSON: Final = "config.json"
 SIZE_LIMIT: Final = 4 << 20
 """Bytes of a file; one of our own has some ten thousand."""
 NAME_LIMIT: Final = 40
 """Names kept of one group."""
+CALL_LIMIT: Final = 400
+"""Names kept of functions that are no nodes."""
 LABEL_LIMIT: Final = 64
 """Letters kept of one name."""
 TEXT_LIMIT: Final = 200
@@ -93,7 +95,13 @@ def _run(document: dict[str, Any]) -> Run:
     groups["settings"] = {name: text for name in SETTINGS if (text := _text(settings[name])) is not None}
     devices = document.get(DEVICES)
     listed = devices[:NAME_LIMIT] if isinstance(devices, list) else []
-    return Run(**groups, devices=[one[:TEXT_LIMIT] for one in listed if isinstance(one, str)])
+    counted = document.get(UNRECORDED)
+    unrecorded = {
+        name[:TEXT_LIMIT]: number
+        for name, number in list(counted.items() if isinstance(counted, dict) else ())[:CALL_LIMIT]
+        if isinstance(number, int) and not isinstance(number, bool)
+    }
+    return Run(**groups, devices=[one[:TEXT_LIMIT] for one in listed if isinstance(one, str)], unrecorded=unrecorded)
 
 
 def _texts(group: Any) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from fastapi import APIRouter, Response
 
 from dumpscope.api.models.base import Wire
@@ -40,4 +38,5 @@ def run(dump_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Res
     """How one rank of one step was run."""
     stored = find_rank(state.database, dump_id, step, rank)
     found = stored_run(state.database, stored.id)
-    return reply(RankRun(step=stored.step, rank=stored.rank, run=None if found is None else Run(**asdict(found))))
+    told = None if found is None else Run(**{name: getattr(found, name) for name in Run.model_fields})
+    return reply(RankRun(step=stored.step, rank=stored.rank, run=told))
