@@ -312,6 +312,9 @@ class Session:
         regions = self.regions.end_step()
         if sink is not None and regions:
             sink.add_to_run(COMPILED_REGIONS, regions)
+        unseen = self.regions.end_unseen()
+        if sink is not None and unseen:
+            sink.count("calls between compiled regions", unseen)
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()

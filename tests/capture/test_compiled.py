@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -332,3 +336,83 @@ def test_graph_is_the_default_and_eager_looks_inside(make: Any, read: Any) -> No
     assert "Functional.gelu.0.forward" in read().data
     assert "Module.1.GELU.forward.0" in read().data
     assert not any(name.startswith("Compiled.") for name in read().data)
+
+
+def test_calls_that_dynamo_gives_up_are_told_of_and_their_parameters_kept(
+    make: Any, read: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Looping(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for block in self.blocks:  # a graph break in a loop makes dynamo leave the whole function
+                x = block(x)
+            return self.head(x)
+
+    model = Looping(breaks=True)
+    compiled = torch.compile(model, backend="aot_eager")
+    debugger = make(level="mix")
+    with caplog.at_level(logging.WARNING, "dumpscope"):
+        for _ in range(2):
+            debugger.start(compiled)
+            compiled(torch.ones(2, 8)).sum().backward()
+            debugger.stop()
+            debugger.step()
+    assert "Compiled.blocks.1.Block.1.forward" in read(1).data
+    assert "Module.head.Linear.parameters_grad.0" in read(1).data
+    assert read(1).run["counts"] == {"calls between compiled regions": 2}
+    assert caplog.text.count("calls ran eagerly inside compiled code") == 1
+
+
+_LEVELS = [("mix", True, 0), ("mix", False, 0), ("L1", False, 0), ("L0", True, 1)]
+
+
+@pytest.mark.parametrize(("level", "part", "one_sided"), _LEVELS)
+def test_a_compiled_run_is_compared_with_an_eager_one(
+    make: Any, tmp_path: Path, level: str, part: bool, one_sided: int
+) -> None:
+    def run(compiled: bool) -> None:
+        torch.manual_seed(5)
+        model = Net(drop=0.0)
+        run_model: Any = model
+        if compiled and part:
+            model.blocks[1] = torch.compile(model.blocks[1], backend="aot_eager")  # type: ignore[assignment]
+        elif compiled:
+            run_model = torch.compile(model, backend="aot_eager")
+        debugger.start(run_model)
+        F.mse_loss(run_model(torch.randn(4, 8)), torch.ones(4, 2)).backward()
+        debugger.stop()
+        debugger.step()
+
+    debugger = make(level=level)
+    run(compiled=True)
+    run(compiled=False)
+    command = [
+        sys.executable,
+        "-m",
+        "dumpscope",
+        "compare",
+        tmp_path / "dump" / "step0",
+        tmp_path / "dump" / "step1",
+        "--json",
+        "--pairs",
+    ]
+    answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    document = json.loads(answer.stdout)
+    assert document["origins"] == []
+    assert answer.returncode == 0
+    assert not any(pair["verdict"] == "no" for pair in document["pairs"])
+    gradients = [pair for pair in document["pairs"] if "parameters_grad" in pair["node"]]
+    if level != "L1":
+        assert gradients
+        assert all(pair["target"] and pair["golden"] for pair in gradients)
+    alone = {pair["leftover"] for pair in document["pairs"] if pair["leftover"] not in (None, "inside")}
+    assert alone == ({"left_out"} if one_sided else set())
+    region = "Compiled.blocks.1.Block.0" if part else "Compiled.Net.0"
+    fused = [
+        pair for pair in document["pairs"] if pair["node"].startswith(region) and pair["target"] and pair["golden"]
+    ]
+    assert bool(fused) is (level != "L0")
+    if (
+        level == "mix" and part
+    ):  # x, four parameters, the result; the gradients of the four parameters, as x is used twice
+        assert len(fused) == 6 + 1 + 4
+        assert {pair["verdict"] for pair in fused} == {"yes"}

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import torch
 
+from dumpscope_capture.calls.edges import sequence_number
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.patches import Patches
 
@@ -22,6 +23,7 @@ _SWITCHES: Final = ("set_eval_frame", "_maybe_set_eval_frame")
 class _Thread(threading.local):
     """aside: this thread runs compiled code; silent: number of open regions; modes: what was taken from its stack
 
+    sequence, frames: autograd sequence number when it entered or left a region, and number of frames compiled by then
     backward: the backward pass in which a compiled backward runs, -1 for none
     """
 
@@ -30,12 +32,14 @@ class _Thread(threading.local):
         self.silent = 0
         self.backward = -1
         self.modes: list[functions.FunctionMode] = []
+        self.sequence = self.frames = 0
 
 
 class Entering:
     """Takes hooks and modes away when a thread enters compiled code, and puts them back when it leaves.
 
     lift, lay: take away and put back what all threads share
+    unseen: autograd nodes made inside compiled code by calls of no region: they ran eagerly and are not recorded
     """
 
     def __init__(self, *, lift: Callable[[], None], lay: Callable[[], None]) -> None:
@@ -45,6 +49,7 @@ class Entering:
         self._thread = _Thread()
         self._lock = threading.Lock()
         self._inside = 0
+        self.unseen = 0
 
     def install(self) -> None:
         if self._patches:
@@ -81,6 +86,7 @@ class Entering:
             return False
         thread.aside = True
         thread.modes = functions.lift()
+        self._mark(thread)
         with self._lock:
             self._inside += 1
             if self._inside == 1:
@@ -92,6 +98,7 @@ class Entering:
         if not thread.aside or self.quiet:
             return
         thread.aside = False
+        self._count(thread)
         modes, thread.modes = thread.modes, []
         with self._lock:
             self._inside -= 1
@@ -102,13 +109,25 @@ class Entering:
     def begin_region(self) -> bool:
         """A region runs. Argument of `end_region`."""
         came = self.step_aside()
+        self._count(self._thread)
         self._thread.silent += 1
         return came
 
     def end_region(self, came: bool) -> None:
         self._thread.silent -= 1
+        self._mark(self._thread)
         if came:
             self.come_back()
+
+    def _mark(self, thread: _Thread) -> None:
+        thread.sequence, thread.frames = sequence_number(), _frames()
+
+    def _count(self, thread: _Thread) -> None:
+        """Count calls that ran eagerly between two regions. Where code was compiled meanwhile, nothing is known: tracing makes
+        autograd nodes too."""
+        made = sequence_number() - thread.sequence
+        if made > 0 and _frames() == thread.frames:
+            self.unseen += made
 
     def begin_backward(self) -> None:
         """The backward of a region runs in this thread. autograd gives each of its nodes a copy of the stack of modes."""
@@ -135,3 +154,8 @@ class Entering:
 
         skip(switch.__code__)
         return switch
+
+
+def _frames() -> int:
+    """Number of frames that dynamo has tried to compile."""
+    return int(torch._dynamo.utils.counters["frames"]["total"])

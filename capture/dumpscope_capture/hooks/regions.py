@@ -52,10 +52,10 @@ class CompiledRegions:
         self._label_of = label_of
         self._install_late = install_late
         self._paths: dict[int, tuple[str, weakref.ref[torch.nn.Module]]] = {}
-        self._owners: dict[int, tuple[str, weakref.ref[torch.nn.Module]]] | None = None
+        self._watched = False
         self._wrapped: list[tuple[dict[str, Any], str, Any, Any]] = []
         self._patches = Patches()
-        self._told = False
+        self._told = self._told_unseen = False
         self.regions: dict[str, dict[str, Any]] = {}
         self._files: dict[int, str] = {}
 
@@ -64,7 +64,6 @@ class CompiledRegions:
     def watch(self, models: Sequence[torch.nn.Module], *, numbered: bool) -> None:
         """Name the modules of models, for the names of their regions."""
         self._paths.clear()
-        self._owners = None
         for number, model in enumerate(models):
             head = f"{number}." if numbered else ""
             for path, module in model.named_modules():
@@ -96,7 +95,20 @@ class CompiledRegions:
         """Regions of the step, by node without direction."""
         regions, self.regions = self.regions, {}
         self._files.clear()
+        self._watched = False
         return regions
+
+    def end_unseen(self) -> int:
+        """Number of autograd nodes of the step made between regions, by calls that are not recorded; logged once."""
+        unseen, self._entering.unseen = self._entering.unseen, 0
+        if unseen and not self._told_unseen:
+            self._told_unseen = True
+            LOG.warning(
+                "%d or fewer calls ran eagerly inside compiled code, where torch.compile gave up (a graph break in a loop): they "
+                'are not recorded. "compiled": "eager" records them, with the numbers of eager code',
+                unseen,
+            )
+        return unseen
 
     def _compile(self, compile_module: Callable[..., Any]) -> Callable[..., Any]:
         """`torch.compile` until its first call, which imports dynamo."""
@@ -147,7 +159,7 @@ class CompiledRegions:
             with recording.errors.guard("a compiled region's results"):
                 self._quieten(result, first)
                 if call is not None:
-                    self._end(call, args, result)
+                    self._end(call, result)
             return result
         finally:
             self._entering.end_region(came)
@@ -167,31 +179,23 @@ class CompiledRegions:
             self.regions[node] = self._describe(graph, node, module)
         return call
 
-    def _end(self, call: Call, args: tuple[Any, ...], result: Any) -> None:
+    def _end(self, call: Call, result: Any) -> None:
         recording = self._recording
         if call.outcome == "drop":
             return
         recording.take_results(call, result)
         recording.watch(call, f"{call.name[: -len('forward')]}backward", result, None)
-        if recording.selection.sides.backward and torch.is_grad_enabled():
-            owners = self._parameter_owners()
-            for value in args:
-                found = owners.get(id(value)) if isinstance(value, torch.nn.Parameter) else None
-                module = found[1]() if found is not None else None
-                if found is not None and module is not None:
-                    recording.parameters.watch(found[0], module, f"{found[0]}.forward.0")
+        if recording.selection.sides.backward and torch.is_grad_enabled() and not self._watched:
+            self._watched = True
+            self._watch_parameters()
 
-    def _parameter_owners(self) -> dict[int, tuple[str, weakref.ref[torch.nn.Module]]]:
-        """(label, module) of the modules that are nodes, by the ids of their own parameters."""
-        if self._owners is None:
-            self._owners = {}
-            for _, held in self._paths.values():
-                module = held()
-                label = self._label_of(module) if module is not None else None
-                if module is not None and label is not None:
-                    for parameter in module.parameters(recurse=False):
-                        self._owners.setdefault(id(parameter), (label, weakref.ref(module)))
-        return self._owners
+    def _watch_parameters(self) -> None:
+        """Follow the gradients of all modules that are nodes: which of them run inside compiled code cannot be seen."""
+        for _, held in self._paths.values():
+            module = held()
+            label = self._label_of(module) if module is not None else None
+            if module is not None and label is not None:
+                self._recording.parameters.watch(label, module, f"{label}.forward.0")
 
     def _describe(self, graph: Graph, node: str, module: torch.nn.Module | None) -> dict[str, Any]:
         """Entry of run.json."""

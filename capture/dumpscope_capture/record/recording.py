@@ -192,10 +192,12 @@ class Recording(Step):
                 self.record_arguments(call, args, kwargs)
         if sides.backward and torch.is_grad_enabled():
             with Unobserved():
-                tensors = differentiable(args, kwargs)
-                if call.api is None:
+                tensors = list(args) if call.region else differentiable(args, kwargs)
+                if call.api is None and not call.region:
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
-                call.edges = [edge_of(tensor, self.accumulators) for tensor in tensors]
+                call.edges = [
+                    edge_of(value, self.accumulators) if isinstance(value, torch.Tensor) else None for value in tensors
+                ]
                 call.first = sequence_number()
 
     def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
