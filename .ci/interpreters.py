@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The recorder under every Python that is found here: all of capture/ compiled, the tests that need no torch run.
+"""The recorder under every Python that is found here: all of capture/ compiled, the tests that need no torch run. From 3.10 on,
+which the server takes, backend/ is compiled too.
 
     .ci/interpreters.py [FOLDER]    FOLDER: keeps pytest and hypothesis for them (default: .interpreters)
 
@@ -19,8 +20,9 @@ VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 TESTS = ("tests/format", "tests/pure")
 COMPILE = """
 import pathlib, sys
-for path in sorted(pathlib.Path("capture").rglob("*.py")):
-    compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+for folder in ["capture", "backend"] if sys.version_info >= (3, 10) else ["capture"]:
+    for path in sorted(pathlib.Path(folder).rglob("*.py")):
+        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
 """
 
 

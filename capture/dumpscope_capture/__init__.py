@@ -13,6 +13,7 @@ A module imports only from rows below its own (checked by import-linter):
     values                                     values into records: statistics, hashes, copies of tensors
     seeding
     config, context
+    older_torch, optional_numpy                what an older environment lacks
 """
 
 from __future__ import annotations

@@ -132,6 +132,15 @@ def _variable(name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
+def is_running(wanted: FrameType, frame: FrameType | None) -> bool:
+    """Whether a frame is `frame` or one that called it, directly or not."""
+    while frame is not None:
+        if frame is wanted:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def call_stack(frame: FrameType | None) -> tuple[str, ...]:
     """Texts of the frames from `frame` outwards, innermost first; those of this package and of torch.overrides left out."""
     texts: list[str] = []

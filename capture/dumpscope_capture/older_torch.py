@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final
 
 import torch
@@ -13,7 +14,7 @@ import torch
 if [int(part) for part in re.findall(r"\d+", torch.__version__)[:2]] < [2, 1]:
     raise ImportError(f"dumpscope_capture needs torch 2.1 or later, this is torch {torch.__version__}")
 
-from torch.overrides import get_testing_overrides
+from torch.overrides import get_overridable_functions, get_testing_overrides, resolve_name
 from torch.utils import _pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -40,11 +41,32 @@ def tree_leaves(tree: Any) -> list[Any]:
     return _pytree.tree_flatten(tree)[0]
 
 
-def overridable_functions() -> dict[Any, Callable[..., Any]]:
-    """torch's table of overridable functions: a lambda with the parameters of each."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 2.1 looks at deprecated names of its own
+@lru_cache(maxsize=None)
+def overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """torch's overridable functions by the module or class that has them."""
+    with _quiet():
+        return get_overridable_functions()
+
+
+def overridable_name(function: Any) -> str | None:
+    """Name of an overridable function, `torch.Tensor.add`; None for any other."""
+    overridable_functions()
+    name: str | None = resolve_name(function)
+    return name
+
+
+def stand_ins() -> dict[Any, Callable[..., Any]]:
+    """For each overridable function a lambda with its parameters."""
+    with _quiet():
         return get_testing_overrides()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of 2.1, whose tables look at deprecated names of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def autocast_dtype(kind: str) -> torch.dtype | None:

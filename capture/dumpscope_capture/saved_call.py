@@ -18,6 +18,7 @@ from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.calls.names import attribute
 from dumpscope_capture.older_torch import tree_leaves
 from dumpscope_capture.proof.unpacking import Opaque, Unpacker, kind_of, of_torch
+from dumpscope_capture.values import live_memory
 from dumpscope_format.older_python import dataclass
 from dumpscope_format.saved_call import Documents, SavedCallError, read
 
@@ -188,6 +189,6 @@ def _bytes(documents: Documents, name: str, check: str | None) -> torch.Tensor:
         raise SavedCallError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(data, torch.Tensor) or data.dtype is not torch.uint8 or data.dim() != 1:
         raise SavedCallError(f"{path} is not one-dimensional uint8 data")
-    if check is not None and f"{crc32(data.numpy().data):08x}" != check:
+    if check is not None and f"{live_memory.read(data, crc32):08x}" != check:
         raise SavedCallError(f"{path} is damaged: its CRC-32 is not the one noted")
     return data

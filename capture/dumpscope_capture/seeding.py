@@ -13,11 +13,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
 
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.context import LOG, call_stack, rank
+from dumpscope_capture.optional_numpy import np
 
 SEED_LIMIT: Final = 2**32 - 1
 _DROPOUTS: Final = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
@@ -69,7 +69,8 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_
             raise ConfigError(key, value, "True or False")
     random.seed(seed)
     os.environ["PYTHONHASHSEED"] = str(seed)
-    np.random.seed(seed)
+    if np is not None:
+        np.random.seed(seed)
     torch.manual_seed(seed)
     if mode:
         torch.use_deterministic_algorithms(True)
@@ -147,13 +148,14 @@ class _States:
 
     def __init__(self) -> None:
         self._python = random.getstate()
-        self._numpy = np.random.get_state()
+        self._numpy = np.random.get_state() if np is not None else None
         self._torch = torch.get_rng_state()
         self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
 
     def restore(self) -> None:
         random.setstate(self._python)
-        np.random.set_state(self._numpy)
+        if np is not None:
+            np.random.set_state(self._numpy)
         torch.set_rng_state(self._torch)
         if self._cuda:
             torch.cuda.set_rng_state_all(self._cuda)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -41,7 +42,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import COMPILED_REGIONS, UNRECORDED
+from dumpscope_format.run import COMPILED_REGIONS, GRADIENTS_NOTE, NOTES, UNRECORDED
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -117,6 +118,7 @@ class Session:
             self.scopes.install()
         if self.config.level == "L2" and self.kernels is None:
             self.aten = AtenMode(self.recording)
+            self.recording.aten = True
             self.aten.enter()
             self.thread = threading.get_ident()
         recorded = self.config.functions or self.kernels is not None
@@ -163,10 +165,9 @@ class Session:
             CALL_COUNTER.take_over()
         self.aten = self.mode = None
         self.scopes.adopt = None
-        thread = self.recording.thread_state
-        thread.modules.clear()
-        thread.calls.clear()
-        thread.outside.clear()
+        with self.errors.guard("a module's results"):
+            self.recording.close_left(sys._getframe())
+        self.recording.thread_state.clear()
 
     # -- compiled code -------------------------------------------------------------------------------------------------
 
@@ -307,8 +308,13 @@ class Session:
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)
+            for label in self.recording.parameters.missing():
+                self.recording.notes.add(GRADIENTS_NOTE, label)
+            notes = self.recording.notes.as_json()
+            if notes:
+                sink.add_to_run(NOTES, notes)
             if self.eager.missed:
-                sink.add_to_run("not_recorded", ["compiled code"])
+                sink.add_to_run("skipped_code", ["torch.compile"])
         regions = self.regions.end_step()
         if sink is not None and regions:
             sink.add_to_run(COMPILED_REGIONS, regions)
@@ -408,12 +414,13 @@ class Session:
 
     def _optimizer_begins(self, *unused: Any) -> None:
         if self.recording.active:
-            self.recording.thread_state.outside.append("optimizer")
+            self.recording.close_left(sys._getframe(1))
+            self.recording.thread_state.outside.append(("optimizer", sys._getframe(1)))
             self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
         outside = self.recording.thread_state.outside
-        if outside and outside[-1] == "optimizer":
+        if outside and outside[-1][0] == "optimizer":
             outside.pop()
 
 

@@ -13,6 +13,23 @@ DEVICES: Final = "devices"
 UNRECORDED: Final = "unrecorded"
 """Key of run.json: functions that were called and are no nodes, `torch.Tensor.copy_`, with their numbers."""
 
+NOTES: Final = "notes"
+"""Key of run.json that holds what was recorded in another way than usual: an object of kinds and lists of names."""
+
+COMPILED_NOTE: Final = "compiled"
+"""Compiled code that ran eagerly: names of modules and functions."""
+
+FAST_PATH_NOTE: Final = "fast_path"
+"""Layers that ran as one fused kernel, so that nothing inside them is recorded: names of modules."""
+
+GRADIENTS_NOTE: Final = "parameters_grad"
+"""A backward pass in which no parameter got a gradient: names of the modules with parameters."""
+
+TRACED_NOTE: Final = "traced"
+"""What made a graph of the program while nothing was recorded: `torch.jit.trace`."""
+
+NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE)
+
 SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],
 }  # fmt: skip

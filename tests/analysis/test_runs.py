@@ -40,7 +40,7 @@ def test_two_runs_alike_have_nothing_to_say() -> None:
         (replace(RUN, settings={"precision": "high"}), "dump both with the same precision"),
         (replace(RUN, settings={"risk_level": "ALL"}), "target ALL, golden FOCUS"),
         (replace(RUN, settings={"data_mode": "forward"}), "dump both with the same data_mode"),
-        (replace(RUN, settings={"scope": "a, b"}), "asked for different calls: scope a, b against not set"),
+        (replace(RUN, settings={"scope": "a, b"}), "selected different calls: scope a, b against not set"),
     ],
 )
 def test_each_group_that_differs_is_one_sentence_with_advice(other: Run, words: str) -> None:

@@ -70,7 +70,7 @@ class Leaving:
     def __call__(self) -> None:
         self.calls += 1
         if self.calls >= self.last:
-            raise CancelledError("whoever asked has gone")
+            raise CancelledError("the client has disconnected")
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])

@@ -151,10 +151,10 @@ def test_only_rows_1_and_5_differ_over_rest(made: tuple[Client, str]) -> None:
 
 def test_five_million_points_keep_their_ends_and_their_nan(made: tuple[Client, str]) -> None:
     text = drawn(made, "big", "histogram")["text"]
-    assert "5000000 elements a side between -888.2 and 999.5." in text
-    assert "Apart from the target histogram: 1 nan" in text
-    assert "differing in which: 1." in drawn(made, "big", "difference-map")["text"]
-    assert "without a place here: 1." in drawn(made, "big", "pair-density")["text"]
+    assert "5000000 elements per side between -888.2 and 999.5." in text
+    assert "Outside the target histogram: 1 nan" in text
+    assert "different kinds of them: 1." in drawn(made, "big", "difference-map")["text"]
+    assert "so not drawn here: 1." in drawn(made, "big", "pair-density")["text"]
     opened = looked(made, "big")
     assert opened["places"] == {"worst": [4, 3, 2], "first": [0, 0, 0], "lost": [1, 2, 3]}
     assert opened["at"] == [1, 2, 3]

@@ -220,7 +220,7 @@ def test_a_dump_without_calls_fails_the_run_with_the_reason(lending: Client, dum
     job = lending.post(f"/api/dumps/{dump}/prechecks/run", json={}).json()["job"]
     ended = settled(lending, f"/api/jobs/{job}")
     assert ended["status"] == "failed"
-    assert "modules only (level L0)" in ended["error"]["detail"]
+    assert "only modules (level L0)" in ended["error"]["detail"]
 
 
 def test_the_command_line_sends_its_results_to_a_server(

@@ -79,7 +79,7 @@ def test_a_node_tells_both_distances_and_its_items_do_too(server: Client, addres
     output = next(item for item in node["items"] if item["role"] == "output")
     assert (output["rule"], output["verdict"]) == ("R-1", "yes")
     assert output["standing"] == node["standing"]
-    assert "The golden is the one that is off" in output["message"]
+    assert "The golden is wrong here" in output["message"]
 
 
 def test_judging_again_by_the_same_policy_changes_nothing(server: Client, address: str) -> None:

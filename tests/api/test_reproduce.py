@@ -81,7 +81,7 @@ def test_the_archive_of_a_call_with_statistics_only_says_that_its_numbers_are_ma
     address = f"/api/dumps/{dump}/handover/Functional.gelu.0"
     told = served.get(address).json()
     assert told["made_up"]
-    assert "its tensors are not in the dump, numbers are made up between the recorded extremes" in told["mind"]
+    assert "its tensors are not in the dump; numbers are made up between the recorded extremes" in told["mind"]
     assert not any(part["name"].startswith(("tensors", "plots")) for part in told["parts"])
     clean = unpacked(served.post(address).content, tmp_path / "clean")
     assert "numbers are made up" in (clean / "README.txt").read_text()

@@ -60,6 +60,7 @@ REASONS: Final = {
         ),
         "stands in for what an older environment lacks": (
             "capture/dumpscope_capture/calls/name_lists.py",
+            "capture/dumpscope_capture/optional_numpy.py",
             "capture/dumpscope_format/older_python.py",
         ),
         "one rule of the analysis, with its reasons": (

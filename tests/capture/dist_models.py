@@ -74,3 +74,21 @@ def shard(debugger: Any, rank: int) -> None:
         debugger.step()
     gathered = layer.weight.grad.full_tensor()  # type: ignore[union-attr]
     assert gathered.shape == (6, 4)
+
+
+def shard_fully(debugger: Any, rank: int) -> None:
+    """Two passes of a model whose parameters are whole only while they are used."""
+    from torch.distributed.fsdp import fully_shard  # noqa: PLC0415
+
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    torch.manual_seed(5)
+    model = Net()
+    for part in (model.fc1, model.fc2, model):
+        fully_shard(part, mesh=mesh)
+    if debugger is not None:
+        debugger.start(model)
+    for _ in range(2):
+        model(torch.randn(2, 4) + rank).square().mean().backward()
+    if debugger is not None:
+        debugger.stop()
+        debugger.step()

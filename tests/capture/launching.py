@@ -1,11 +1,12 @@
-"""Starts processes that run cases under an engine."""
+"""Starts processes that run cases under an engine, or a module together."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from capture.peer_runs import Case
@@ -20,15 +21,29 @@ def launch(engine: str, folder: Path, cases: Sequence[Case], python: str, *, siz
     Single processes share the cases between two, as many as the smallest machine has cores.
     """
     shares = [cases] * size if size > 1 else [cases[0::2], cases[1::2]]
-    processes = []
+    commands = []
     for rank, share in enumerate(shares):
         listed = folder / f"cases{rank}.json"
         listed.write_text(json.dumps(list(share)), encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-        if size > 1:
-            environment |= {"RANK": str(rank), "WORLD_SIZE": str(size), "OMP_NUM_THREADS": "1"}
-        command = [python, "-m", "capture.peer_runs", engine, str(folder), str(listed)]
-        out = (folder / f"log{rank}").open("w+")
+        commands.append([python, "-m", "capture.peer_runs", engine, str(folder), str(listed)])
+    _run(commands, [_ranks(rank, size) if size > 1 else {} for rank in range(len(commands))], folder)
+
+
+def launch_together(module: str, words: Sequence[str], folder: Path, *, size: int) -> None:
+    """Run `python -m module words` as ranks of one launch, in a folder."""
+    command = [sys.executable, "-m", module, *words]
+    _run([command] * size, [_ranks(rank, size) for rank in range(size)], folder)
+
+
+def _ranks(rank: int, size: int) -> dict[str, str]:
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "OMP_NUM_THREADS": "1"}
+
+
+def _run(commands: Sequence[list[str]], variables: Sequence[Mapping[str, str]], folder: Path) -> None:
+    processes = []
+    for place, (command, more) in enumerate(zip(commands, variables, strict=True)):
+        environment = {**os.environ, "PYTHONPATH": str(TESTS), **more}
+        out = (folder / f"log{place}").open("w+")
         processes.append(
             (subprocess.Popen(command, env=environment, cwd=folder, stdout=out, stderr=subprocess.STDOUT), out)
         )

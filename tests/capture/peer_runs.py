@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from capture import dist_models, peer_models
 
-DISTRIBUTED = {"ddp": dist_models.run, "dtensor": dist_models.shard}
+DISTRIBUTED = {"ddp": dist_models.run, "dtensor": dist_models.shard, "fsdp2": dist_models.shard_fully}
 
 
 class Case(TypedDict):

@@ -134,6 +134,9 @@ def test_hashes_are_those_of_msprobe_on_this_machine(make: Any, read: Any, store
 # -- several processes -------------------------------------------------------------------------------------------------
 
 
+ENGINES = ("dumpscope", "msprobe")
+
+
 @pytest.fixture(scope="module", params=[2, 4])
 def parallel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path, Path]:
     """(processes, our dumps, msprobe's) of a data-parallel training over gloo."""
@@ -156,6 +159,21 @@ def test_every_rank_of_a_parallel_training_records_what_msprobe_does(parallel: t
             peer = Step(theirs / case["name"] / place)
             reference = Step(theirs / _case("ddp", "mix", "tensor")["name"] / place)
             _check(mine, peer, reference, "ddp", kind)
+
+
+def test_gradients_of_fully_sharded_parameters_are_those_of_msprobe(tmp_path: Path) -> None:
+    cases = [_case("fsdp2", level, "statistics") for level in ("L0", "mix")]
+    for engine, python in (("dumpscope", sys.executable), ("msprobe", PEER)):
+        (tmp_path / engine).mkdir()
+        launch(engine, tmp_path / engine, cases, python, size=2)
+    for case in cases:
+        for rank in range(2):
+            mine, theirs = (Step(tmp_path / engine / case["name"] / "step0" / f"rank{rank}") for engine in ENGINES)
+            found = [name for name in theirs.data if ".parameters_grad." in name]
+            assert len(found) == 4
+            assert [name for name in mine.data if ".parameters_grad." in name] == found
+            for name in found:
+                assert not list(differences(mine.data[name], theirs.data[name], "")), name
 
 
 # -- what is compared --------------------------------------------------------------------------------------------------

@@ -137,14 +137,15 @@ def test_the_command_line_tells_of_the_killed_run(tmp_path: Path) -> None:
     assert any("journal" in problem["message"] for problem in told["problems"])
 
 
-def test_the_tensor_files_of_steps_that_ended_are_all_there(tmp_path: Path) -> None:
-    run = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "kill", "tensor"]
+@pytest.mark.parametrize("how", ["kill", "exit", "abort"])
+def test_the_tensor_files_of_calls_that_ended_are_all_there(tmp_path: Path, how: str) -> None:
+    run = [sys.executable, str(SCRIPT), str(tmp_path / "run"), how, "tensor"]
     subprocess.run(run, check=False, capture_output=True, timeout=120)
+    assert len(discover(tmp_path / "run").ranks) == 3
     for ref in discover(tmp_path / "run").ranks:
         dump = read_rank(ref)
         folder = Path(ref.folder) / "dump_tensor_data"
         missing = [name for name in dump.items.data_names if not (folder / name).exists()]
-        assert len(dump.items.data_names) > 0
-        if ref.step < 2:
-            assert not missing
-        assert not list(folder.glob(".*")) or ref.step == 2
+        assert len(dump.items.data_names) == (80 if ref.step < 2 else 42)
+        assert not missing
+        assert not list(folder.glob(".*"))

@@ -20,14 +20,11 @@ from dumpscope_capture.values.recorder import Recorder
 PACKAGE: Final = Path(dumpscope_capture.__file__).parent
 
 OWN_MEMORY: Final = {
-    "values/snapshots.py": 1,  # the buffer of a snapshot
     "ptdbg/files.py": 2,  # a snapshot, for numpy.save
     "ptdbg/acl.py": 1,  # a file of numpy
-    "proof/unpacking.py": 2,  # a saved call, read back
+    "optional_numpy.py": 2,  # a copy of an array of the program; fresh zeros
+    "proof/unpacking.py": 1,  # a saved call, read back
     "replay/arguments.py": 1,  # a file of numpy
-    "saved_call.py": 1,  # a file
-    "values/statistics.py": 1,  # a copy in float64
-    "values/recorder.py": 1,  # a copy of an array of the program
     "proof/packing.py": 1,  # an array of the program, which numpy owns
 }
 """Places that exchange memory with numpy: none of it belongs to a tensor of the program."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,6 +209,33 @@ def test_a_module_compiled_in_place_is_recorded_and_told_of(
         "Functional.linear.0.forward", "Module.0.Linear.forward.0", "Functional.gelu.0.forward", "Module.1.GELU.forward.0",
     ]  # fmt: skip
     assert "compiled code runs eagerly" in caplog.text
+
+
+def _told_of_compiling(caplog: pytest.LogCaptureFixture) -> list[str]:
+    said = [record.getMessage() for record in caplog.records if record.name == "dumpscope"]
+    return [text for text in said if "cannot switch torch.compile off" in text]
+
+
+def test_a_torch_that_cannot_switch_compiling_off_says_so_once_and_only_for_compiled_code(
+    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torch 2.1 to 2.5, where AdamW imports the compiler also in a program that compiles nothing."""
+    monkeypatch.delattr(torch.compiler, "set_stance")
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(lambda x: F.gelu(x) * 2, backend="eager")
+    debugger = make(level="L1")
+    for step in range(4):
+        debugger.start()
+        F.relu(torch.ones(2))
+        debugger.stop()
+        debugger.step()
+        if step == 1:
+            assert not _told_of_compiling(caplog)
+            compiled(torch.ones(2))
+    assert len(_told_of_compiling(caplog)) == 1
+    told = [json.loads(path.read_text()).get("skipped_code") for path in sorted(tmp_path.glob("dump/step*/*/run.json"))]
+    assert told == [None, None, ["torch.compile"], ["torch.compile"]]
 
 
 def test_code_compiled_while_recording_is_recorded_too(make: Any, read: Any) -> None:

@@ -286,8 +286,8 @@ def test_a_file_shows_the_tensor_before_it_was_changed_in_place(tmp_path: Path, 
 
 
 def test_memory_of_waiting_tensors_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dumpscope_capture.write.sink.QUEUE_BYTES", 1 << 20)
-    step = Step(tmp_path)
+    monkeypatch.setattr("dumpscope_capture.write.sink.ASYNC_QUEUE_BYTES", 1 << 20)
+    step = Step(tmp_path, async_dump=True)
     files = step.sink._files
     most = 0
     for number in range(60):

@@ -326,7 +326,7 @@ def test_info_says_what_is_in_a_dump(dumps: Path) -> None:
         (
             "crash_tensor",
             3,
-            ["nothing was recorded", "12 tensor files lie beside it", "Run it again"],
+            ["nothing was recorded", "12 tensor files beside it have no records", "Run it again"],
             ["0 nodes", "nodes ("],
         ),
     ],

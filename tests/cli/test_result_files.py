@@ -128,7 +128,7 @@ def test_a_result_of_an_older_dumpscope_is_brought_up_to_date_in_the_copy(
     file = older(results / "fault" / "result.db", tmp_path, revision)
     content = file.read_bytes()
     _copy_results([file], tmp_path / "copy.db")
-    assert "made by an older dumpscope and brought up to date, in a copy" in capsys.readouterr().out
+    assert "made by an older dumpscope and upgraded, in a copy" in capsys.readouterr().out
     copied = Database(sqlite_url(tmp_path / "copy.db"))
     assert copied.version() == newest()
     copied.close()

@@ -210,7 +210,7 @@ def fault(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Compared:
 
 def test_the_suspect_is_the_cause_and_the_line_is_where_it_stands(fault: Compared) -> None:
     table = Table(fault.units[0])
-    line, suspect, said = advice(fault.answer, table).splitlines()
+    line, suspect, said = advice(fault.answer, table).splitlines()  # by ptdbg's limits nothing is No
     assert suspect == "Suspect Nodes: Functional_softmax_1_forward_output"
     number = int(line.removeprefix("Line: "))
     lines = list(csv.reader(io.StringIO("".join(ptdbg_csv(table)))))
@@ -223,6 +223,17 @@ def test_a_cause_in_what_came_in_is_named_there(dumps: Path) -> None:
     done = compare_layouts(*sides, Options(steps=(0,)), paths=("a", "b"), jobs=1)
     text = advice(done.answer, Table(done.units[0]))
     assert "Suspect Nodes: Functional.linear.6.forward.input.1\n" in text
+
+
+def test_the_first_no_is_named_beside_the_cause(dumps: Path) -> None:
+    sides = [discover(dumps / name) for name in ("target_nan", "golden")]
+    done = compare_layouts(*sides, Options(policy="ptdbg"), paths=("a", "b"), jobs=1)
+    table = Table(done.units[0])
+    number, name = advice(done.answer, table).splitlines()[3].removeprefix("First No: line ").split(", ")
+    assert name == "Functional.gelu.0.forward.output.0"
+    rows = list(csv.reader(io.StringIO("".join(ptdbg_csv(table)))))
+    assert rows[int(number) - 1][0] == name
+    assert [row for row in rows[: int(number)] if "No" in row] == [rows[int(number) - 1]]
 
 
 def test_no_cause_is_not_called_fine_where_nothing_met(tmp_path: Path, fault: Compared) -> None:

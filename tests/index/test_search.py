@@ -138,7 +138,7 @@ def test_a_search_is_read_as_terms(search: str, found: list[Words | Bounds]) -> 
         ("order:1..x", 1, "'x' is not a number"),
         ("api:", 1, "a word is missing after api:"),
         ("class>origin", 1, "class takes words"),
-        ("rank:3", 1, "the rank is chosen beside the search"),
+        ("rank:3", 1, "choose the rank beside the search field"),
     ],
 )
 def test_what_is_no_search_is_named_with_its_place(search: str, place: int, said: str) -> None:

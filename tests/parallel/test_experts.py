@@ -69,7 +69,7 @@ def test_calls_inside_experts_are_left_out_and_that_is_said(tmp_path: Path) -> N
     assert (unit.target.experts, unit.golden.experts) == (8, 8)
     (told,) = [one for one in outcome.answer.problems if one.kind == "experts"]
     assert told.message.startswith(
-        "8 calls of the target and 8 of the golden inside experts were left out: tokens are dealt"
+        "8 calls of the target and 8 of the golden inside experts were left out: tokens are sent"
     )
 
 

@@ -89,7 +89,7 @@ def test_orders_of_launchers_are_taken_with_their_unused_words() -> None:
         ("units: [{target: {ranks: [0]}, golden: {ranks: 0}}]", "is no list of replicas, each a list of stages"),
         ("units: [{target: {ranks: [[[0], [1, 2]]]}, golden: {ranks: 0}}]", "replicas or stages of different size"),
         ("units: [{target: {ranks: [[[0], [1]]], offsets: [0]}, golden: {ranks: 0}}]", "does not list 2 numbers"),
-        ("units: [{target: {ranks: [[[0, 0]]]}, golden: {ranks: 0}}]", "target rank 0 stands in it twice"),
+        ("units: [{target: {ranks: [[[0, 0]]]}, golden: {ranks: 0}}]", "target rank 0 is in it twice"),
         ("units: [{golden: {ranks: 0}}]", "units[0].target is no mapping"),
     ],
 )  # fmt: skip

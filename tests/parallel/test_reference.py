@@ -44,7 +44,9 @@ def test_the_side_whose_rank_is_at_fault_is_held_to_it(splits: Path, reference: 
 def test_a_reference_with_neither_sides_ranks_is_told_and_left_out(splits: Path) -> None:
     answer = compared(splits, "tp2_fault", "whole", "tp4")
     (told,) = [one for one in answer.problems if one.kind == "no_reference"]
-    assert "The reference has ranks 0, 1, 2, 3 of this step, neither those of a side nor a single one" in told.message
+    assert (
+        "The reference has ranks 0, 1, 2, 3 in this step: neither the ranks of a side nor a single one" in told.message
+    )
     assert [origin.node.startswith(BAD) for origin in answer.origins] == [True]
 
 

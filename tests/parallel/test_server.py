@@ -123,7 +123,7 @@ def test_a_dry_run_says_which_dimensions_do_nothing(client: TestClient, splits: 
     plan = json.dumps({"dimensions": {"nowhere*": 1, "*.mlp.up.*.forward.0.parameters.weight": 1}})
     said = [one["message"] for one in client.post("/api/plans/try", json={**ids, "plan": plan}).json()["problems"]]
     assert len(said) == 1
-    assert "'nowhere*' fits no joined tensor" in said[0]
+    assert "'nowhere*' matches no joined tensor" in said[0]
     plan = json.dumps({"dimensions": {"*.mlp.up.*.forward.0.parameters.weight": 5}})
     (told,) = client.post("/api/plans/try", json={**ids, "plan": plan}).json()["problems"]
     assert told["kind"] == "plan_dimension"

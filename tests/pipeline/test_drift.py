@@ -60,7 +60,7 @@ def test_a_smooth_drift_is_accumulated_with_no_single_suspect(tmp_path: Path, te
     found = origins(tmp_path, SMOOTH, tensors=tensors)
     assert [origin.kind for origin in found] == ["accumulated"]
     assert found[0].confidence < 0.6
-    assert "at no call does it jump" in found[0].evidence
+    assert "without a jump" in found[0].evidence
     assert "higher precision" in found[0].advice
 
 

@@ -61,7 +61,7 @@ def test_a_result_clipped_on_one_side_is_an_overflow_without_infinity(
     answer, units = pair(dumps, tmp_path, typed, spoilt(GELU, Max=limit, Norm=2 * limit))
     (origin,) = answer.origins
     assert (origin.node, origin.kind) == (GELU, "overflow")
-    assert f"In the target, output.0 stands at the limit of torch.{dtype} ({limit:.6g})" in origin.evidence
+    assert f"In the target, output.0 is at the limit of torch.{dtype} ({limit:.6g})" in origin.evidence
     assert "loss scale" in origin.advice
     assert units[0].node_opinions.cls[units[0].target.nodes.names.index(GELU)] == Class.ORIGIN
 
@@ -72,7 +72,7 @@ def test_nan_born_in_the_backward_pass_names_the_forward_and_its_line(dumps: Pat
     answer, _ = pair(dumps, tmp_path, nothing, spoilt(node, **bad))
     origin = answer.origins[0]
     assert (origin.node, origin.kind) == (node, "overflow")
-    assert "Functional.layer_norm.3.forward, the forward behind it, holds none" in origin.evidence
+    assert "Functional.layer_norm.3.forward, its forward call, holds none" in origin.evidence
     assert "derivative" in origin.advice
     assert any("/home/user/train/" in frame for frame in origin.stack)
 

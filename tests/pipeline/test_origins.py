@@ -90,7 +90,7 @@ def test_extra_calls_are_listed_as_structure_and_every_value_agrees(dumps: Path)
 
 
 @pytest.mark.parametrize(
-    ("golden", "agree"), [("stat_golden", " All values agree once the calls are aligned."), ("cfg_structure", "")]
+    ("golden", "agree"), [("stat_golden", " All values agree after the calls are aligned."), ("cfg_structure", "")]
 )
 def test_a_call_in_place_of_another_is_laid_to_the_side_that_made_it(
     dumps: Path, tmp_path: Path, golden: str, agree: str
@@ -119,7 +119,7 @@ def test_inputs_known_by_their_extremes_alone_are_said_to_be_so(dumps: Path, tmp
     answer, _ = compare(tmp_path / "target", dumps / "stat_golden")
     (origin,) = answer.origins
     assert origin.node == "Functional.embedding.0.forward"
-    assert "Of input.0 the dump keeps the extremes only" in origin.evidence
+    assert "For input.0 the dump keeps only the extremes" in origin.evidence
     assert origin.confidence < 0.6
     whole, _ = compare(dumps / "stat_fault", dumps / "stat_golden")
     assert "extremes" not in whole.origins[0].evidence

@@ -104,7 +104,7 @@ def test_a_failed_communication_is_said_to_have_equal_inputs_on_all_ranks(runs: 
     answer, _ = compare(runs / "everywhere", runs / "golden")
     assert "The inputs of all 4 ranks agree; the result differs on rank 0, 1, 2, 3." in answer.origins[0].evidence
     answer, _ = compare(runs / "received", runs / "golden")
-    assert "What was sent agrees, what arrived on rank 3 does not." in answer.origins[0].evidence
+    assert "The sent data agree, the data received on rank 3 do not." in answer.origins[0].evidence
 
 
 def test_a_sender_that_is_not_there_is_not_cleared(runs: Path, tmp_path: Path) -> None:

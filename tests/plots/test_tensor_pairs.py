@@ -184,7 +184,7 @@ def test_nan_on_one_side_is_a_cell_of_its_own_and_nan_on_both_is_none() -> None:
     data = difference_map_data(target, golden)
     assert np.argwhere(data.lost).tolist() == [[2, 3], [3, 3]]
     assert not data.cells.any()
-    assert "NaN or infinite on one side only, or differing in which: 2." in english(difference_map_phrases(data))
+    assert "NaN or infinite on one side only, or different kinds of them: 2." in english(difference_map_phrases(data))
     assert difference_map_figure(data)["data"][1]["z"][2] == [None, None, None, 1]
 
 
@@ -200,7 +200,7 @@ def test_complex_numbers_of_equal_size_and_other_phase_differ() -> None:
     golden = np.array([1 + 0j, 0 + 2j], dtype=np.complex64)
     target = np.array([0 + 1j, 0 + 2j], dtype=np.complex64)
     assert pair_histogram_data(target, golden).equal == 1
-    assert "Differing by their phase alone: 1." in english(pair_density_phrases(pair_density_data(target, golden)))
+    assert "Different only in phase: 1." in english(pair_density_phrases(pair_density_data(target, golden)))
 
 
 def test_quantiles_are_right_and_their_gap_is_told() -> None:

@@ -133,7 +133,7 @@ def test_a_name_of_thousands_of_folders_is_one_problem(
 ) -> None:
     layout = opened(make(tmp_path, [("d/" * depth + "f", b"1"), (GOOD, DUMP)]))
     assert [problem.message for problem in layout.problems] == [
-        "The entry lies deeper than 16 folders; it was not unpacked."
+        "The entry is deeper than 16 folders; it was not unpacked."
     ]
     assert len(layout.problems[0].loc) < 250
     assert len(layout.ranks) == 1

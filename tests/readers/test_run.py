@@ -94,8 +94,9 @@ def test_groups_names_and_values_are_bounded(tmp_path: Path) -> None:
 def test_what_the_capture_could_not_keep_is_a_problem(tmp_path: Path) -> None:
     told = {"counts": {"lost_records": 3, "late": 9, "failed_json": 0, "hook_error forward": 1}}
     assert read(tmp_path, text=json.dumps(told))[1] == [
-        "capture_losses step0/rank0/run.json The capture counted what it could not keep: hook_error forward 1, lost_records 3. "
-        "Records or files are missing here."
+        "capture_losses step0/rank0/run.json The capture counted records and files that it could not keep: "
+        "hook_error forward 1, lost_records 3. "
+        "They are missing here."
     ]
 
 

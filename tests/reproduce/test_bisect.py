@@ -156,7 +156,7 @@ def test_planted_calls_of_a_program_are_found_and_a_search_goes_on(tmp_path: Pat
         assert json.loads((tmp_path / "runs" / f"{number:03}" / "report.json").read_text())["calls"]
 
     assert status(search(tmp_path, 17)) == 2
-    assert "--resume goes on with it" in capfd.readouterr().err
+    assert "continue it with --resume" in capfd.readouterr().err
     state = json.loads((tmp_path / "bisect.json").read_text())
     del state["trials"][-2:]
     (tmp_path / "bisect.json").write_text(json.dumps(state))

@@ -55,7 +55,7 @@ def test_the_same_call_gives_the_same_archive_and_says_what_is_missing(dumps: Pa
     assert one.read_bytes() == other.read_bytes()
     said = (unpacked(one, tmp_path / "clean") / "README.txt").read_text()
     assert "numbers are made up between the recorded extremes" in said
-    assert "the dump does not tell how the run was made" in said
+    assert "the dump does not say how the run was made" in said
     assert "it was not run where the archive was made" in said
 
 

@@ -164,7 +164,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(dumps: Path, tmp_path: Path
     (out / STATE).write_text("".join(lines[:6]) + lines[6][:40])
     capsys.readouterr()
     assert status(command) == 2
-    assert "--resume goes on with it" in capsys.readouterr().err
+    assert "continue it with --resume" in capsys.readouterr().err
     assert status([*command, "--resume"]) == 0
     assert ((out / RESULTS).read_text(), (out / DETAILS).read_text()) == whole
     assert len((out / STATE).read_text().splitlines()) == len(lines)
@@ -182,10 +182,10 @@ def test_communication_is_skipped_with_the_reason(dumps: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("cfg_L0_stat", "it holds modules only (level L0)"),
-        ("conv_L0", "it holds modules only (level L0)"),
+        ("cfg_L0_stat", "it holds only modules (level L0)"),
+        ("conv_L0", "it holds only modules (level L0)"),
         ("cfg_structure", "it holds no values"),
-        ("cfg_data_mode_bwd", "it holds backward calls only"),
+        ("cfg_data_mode_bwd", "it holds only backward calls"),
         ("debug_save_stat", "it holds saved variables"),
     ],
 )
@@ -225,7 +225,7 @@ def test_a_config_of_msprobe_says_what_is_run_and_where_wrong_calls_are_kept(
     for changed, said in (
         ({"white_list": ["con2d"]}, "no API is called 'con2d'"),
         ({"white_list": "relu"}, "acc_check.white_list is no list of texts"),
-        ({"error_data_path": str(tmp_path / "none")}, "is no folder that is there"),
+        ({"error_data_path": str(tmp_path / "none")}, "is no existing folder"),
     ):
         config.write_text(json.dumps({"acc_check": {**section, **changed}}))
         assert status([*command, "-o", str(tmp_path / "refused")]) == 2

@@ -90,7 +90,7 @@ def test_a_value_that_cannot_be_made_again_is_named(tmp_path: Path, capsys: pyte
     opaque = {"type": "opaque", "class": "my.Handle", "text": "<Handle>"}
     saved = save(tmp_path / "saved", [entry(base)], base, [{"type": "tensor", "tensor": 0}, opaque])
     assert status(["reproduce", str(saved)]) == 2
-    assert "input.1 is a my.Handle, which cannot be made again" in capsys.readouterr().err
+    assert "input.1 is a my.Handle, which cannot be rebuilt" in capsys.readouterr().err
 
 
 def test_a_damaged_saved_call_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

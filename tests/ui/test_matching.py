@@ -118,7 +118,9 @@ def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, a
 
 def test_each_call_without_a_partner_shows_its_cause_and_its_neighbour(page: Page, address: str) -> None:
     page.goto(f"{address}?n={EXTRA}")
-    expect(page.get_by_test_id("why")).to_contain_text("Only the target makes this call. Nothing stands in its place")
+    expect(page.get_by_test_id("why")).to_contain_text(
+        "Only the target makes this call. The other side has no call at this place"
+    )
     calls, tree = page.get_by_test_id("calls"), page.get_by_test_id("tree")
     expect(calls.locator(f"[data-name='{EXTRA}']").get_by_test_id("leftover")).to_have_text("target · inserted")
     expect(tree.locator(f"[data-name='{EXTRA}']").get_by_test_id("tree-leftover")).to_have_text("inserted")

@@ -198,8 +198,8 @@ def test_a_click_in_the_map_shows_the_values_that_differ_most_there(page: Page, 
 def test_five_million_points_are_drawn_with_their_ends_and_their_nan(page: Page, made: str) -> None:
     for tab, words in (
         ("hist", "999.5"),
-        ("pair", "without a place here: 1."),
-        ("map", "differing in which: 1."),
+        ("pair", "so not drawn here: 1."),
+        ("map", "different kinds of them: 1."),
     ):
         page.goto(at(made, "big", tab))
         drawn(page, tab)

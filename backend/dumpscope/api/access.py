@@ -1,4 +1,4 @@
-"""Who may talk to the server: token, host names, origins, size of bodies. Plain ASGI, so streams pass untouched."""
+"""Access checks: token, host names, origins, size of bodies. Plain ASGI, so streams are not changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ input{{font:inherit;width:100%;padding:.4rem;margin:.5rem 0;box-sizing:border-bo
 
 
 class Guards:
-    """Refuses what may not pass, before any route sees it."""
+    """Refuses requests that are not allowed, before any route sees them."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
@@ -56,7 +56,7 @@ class Guards:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        if scope["path"].endswith("/api/uploads"):  # bounded while it streams
+        if scope["path"].endswith("/api/uploads"):  # limited while it streams
             await self.app(scope, receive, _with_headers(send))
             return
         length = headers.get("content-length", "0")
@@ -79,7 +79,7 @@ class Guards:
         return self._authorise(scope, headers) if self.token else None
 
     def _same_origin(self, headers: Headers) -> bool:
-        """A browser names the page that asks; scripts and tools name none."""
+        """Whether the request comes from our own page. A browser names the page; scripts and tools name none."""
         origin = headers.get("origin")
         if origin is None:
             return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
@@ -101,7 +101,7 @@ class Guards:
         return _login(headers, wrong=bool(tokens or given))
 
     def _welcome(self, scope: Scope, query: list[tuple[str, str]]) -> Response:
-        """The token leaves the address at once: it becomes a cookie that scripts cannot read."""
+        """Remove the token from the address at once: it becomes a cookie that scripts cannot read."""
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         last = scope.get("raw_path", scope["path"].encode()).decode("latin-1").rsplit("/", 1)[-1]
         reply = RedirectResponse(f"./{last}{'?' + rest if rest else ''}", 303)
@@ -114,7 +114,7 @@ class Guards:
 
 
 def _session(token: str) -> str:
-    """What the cookie holds: proves the token without being it."""
+    """Value of the cookie: it proves that the user knows the token, and is not the token itself."""
     return hmac.new(token.encode(), b"dumpscope session", hashlib.sha256).hexdigest()
 
 
@@ -140,7 +140,7 @@ def _name(netloc: str) -> str:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Bodies without an honest length end at the limit too."""
+    """Stop a body at the limit, also if its length header is missing or wrong."""
     seen = 0
 
     async def limited() -> Message:

@@ -1,4 +1,4 @@
-"""A readable form of the OpenAPI document, without scripts and without anything from another server."""
+"""A readable form of the OpenAPI document, without scripts and without files from other servers."""
 
 from __future__ import annotations
 

@@ -56,18 +56,18 @@ from dumpscope.settings import Settings
 
 GZIP_BYTES = 1000
 EXPIRY_SECONDS = 600.0
-"""Between two looks for uploads that nobody went on with."""
+"""Time between two searches for expired uploads."""
 
 
 def create_app_from_environment() -> FastAPI:
-    """The application with settings from `DUMPSCOPE_*` alone, for a server that makes it again on every reload (`make dev`)."""
+    """The application with settings from `DUMPSCOPE_*` only, for a server that makes it again on every reload (`make dev`)."""
     return create_app(Settings())
 
 
 def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     """The application for these settings. The database opens, and jobs start, with the server (its lifespan).
 
-    copies: result files of which the database is a copy
+    copies: the result files, if the database is a copy of them
     """
     app = FastAPI(
         title="dumpscope",

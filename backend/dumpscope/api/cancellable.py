@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 async def run_cancellable(request: Request, work: Callable[[Callable[[], None]], Made]) -> Made:
-    """What `work` returns, from a thread. It calls its argument now and then, which raises CancelledError after a disconnect."""
+    """Run `work` in a thread and return its result. `work` calls its argument often; it raises CancelledError on a disconnect."""
     gone = threading.Event()
 
     def check() -> None:

@@ -33,13 +33,13 @@ def start_comparison(body: NewComparison, state: State) -> ComparisonRow:
     for dump in (target, golden, *reference):
         if dump.status == "failed":
             raise ConflictError(say("api.dump_could_not_read", name=dump.name), hint=say("api.register_again"))
-        if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
+        if dump.status == "pending" and dump.job is None:  # waiting could fill all slots, also its own
             raise ConflictError(
                 say("api.dump_still_being_uploaded", name=dump.name), hint=say("api.try_again_when_complete")
             )
     if options.tensors:
         require_dumps(state.database, [dump.id for dump in (target, golden, *reference)])
-    if target.status == golden.status == "ready":  # else its job tells
+    if target.status == golden.status == "ready":  # else its job reports it
         require_chosen(options, (target.steps, target.ranks), (golden.steps, golden.ranks))
     name = body.name or str(say("report.title", target=target.name, golden=golden.name))
     comparison = create_comparison(

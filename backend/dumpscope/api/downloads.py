@@ -1,4 +1,4 @@
-"""Files that are sent to be saved."""
+"""Downloads: files that the browser saves."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 PIECE: Final = 1 << 18
-"""Bytes of a file that are sent at a time."""
+"""Bytes of a file per piece."""
 
 
 class OpenFile(StreamingResponse):
-    """An open file; it is closed when it was sent or the client disconnected, which frees the disk at once."""
+    """An open file. It is closed after it was sent or when the client disconnects, which frees the disk at once."""
 
     def __init__(self, stream: BinaryIO, headers: dict[str, str], media_type: str) -> None:
         pieces = iter(lambda: stream.read(PIECE), b"")
@@ -29,6 +29,6 @@ class OpenFile(StreamingResponse):
 
 
 def attachment(name: str, kind: str) -> str:
-    """The Content-Disposition of a file NAME.kind to save."""
+    """The Content-Disposition header of a file NAME.kind to save."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "comparison"
     return f"attachment; filename=\"{plain[:100]}.{kind}\"; filename*=UTF-8''{quote(name[:100], safe='')}.{kind}"

@@ -1,4 +1,4 @@
-"""The one error body, whatever went wrong."""
+"""The one error body, for every kind of error."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ CODES = {
 }
 
 RESPONSES: dict[int | str, dict[str, Any]] = {"default": {"model": Error, "description": "What went wrong."}}
-"""For every route: errors look the same everywhere."""
+"""Error responses of every route: errors have the same form everywhere."""
 
 
 def install(app: FastAPI) -> None:
-    """Answer every kind of failure with the one body."""
+    """Answer every kind of failure with this body."""
 
     @app.exception_handler(DumpscopeError)
     async def ours(_request: Request, error: DumpscopeError) -> Response:

@@ -1,4 +1,4 @@
-"""What HTTP promises of every address: HEAD beside GET, OPTIONS, and an `Allow` that names all methods."""
+"""HTTP methods of every address: HEAD for each GET, OPTIONS, and an `Allow` header that names all methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KNOWN: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class Head:
-    """Answers HEAD as GET without the body. Plain ASGI; a stream of events, which may go on for hours, ends at its headers."""
+    """Answers HEAD like GET without the body. Plain ASGI; a stream of events, which may run for hours, ends after its headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -37,7 +37,7 @@ class Head:
 
 
 def allowed(app: FastAPI, scope: Scope) -> list[str]:
-    """Methods that this address takes; empty where it is none of ours."""
+    """Methods of this address; empty for an unknown address."""
     found = []
     for method in KNOWN:
         for route in app.router.routes:

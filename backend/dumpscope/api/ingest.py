@@ -1,4 +1,4 @@
-"""Registering dumps: which paths may be opened, what a dump is called, and the job that reads it."""
+"""Registers dumps: which paths may be opened, the name of a dump, and the job that reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dumpscope.texts import say
 
 
 def resolve_path(state: State, given: str) -> Path:
-    """The real path, links followed; raises ForbiddenError outside the roots, NotFoundError where nothing is."""
+    """The real path, links followed; raises ForbiddenError outside the roots, NotFoundError if nothing is there."""
     roots = state.settings.roots
     hint = say("api.start_server_root_folder_holds")
     if "\0" in given:
@@ -36,14 +36,14 @@ def resolve_path(state: State, given: str) -> Path:
 
 
 def default_name(path: Path) -> str:
-    """The last part of the path that tells dumps apart."""
+    """The last part of the path that distinguishes dumps."""
     parts = [part for part in path.parts if not part.endswith(".json")]
     telling = [part for part in parts if not part.startswith(("step", "rank", "proc", "dump_tensor_data"))]
     return telling[-1] if telling and telling[-1] != os.sep else path.name
 
 
 def start_ingest(state: State, dump_id: str, path: str, extra: dict[str, object] | None = None) -> Response:
-    """Start reading a registered dump; the 202 that says so."""
+    """Start reading a registered dump; returns the 202 reply."""
     job = state.runner.submit("ingest", dump_id, {"path": path, "trusted": False, **(extra or {})})
     change_dump(state.database, dump_id, job=job.id)
     return reply(Accepted(id=dump_id, job=job.id), 202, {"Location": f"/api/dumps/{dump_id}"})

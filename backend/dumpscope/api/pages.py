@@ -1,4 +1,4 @@
-"""The web UI's files: the bundle, its page under every address of the UI, and plotly.js as the plotly package ships it."""
+"""The web UI's files: the bundle, its page under every address of the UI, and plotly.js from the plotly package."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def page(request: Request) -> Response:
         return HTMLResponse(MISSING, 503, {"Cache-Control": "no-store"})
     text = file.read_text(encoding="utf-8")
     prefix = mount(request)
-    # A proxy that tells nothing strips its prefix: only a relative base is right then, and from the first asset on.
+    # A proxy that does not name its prefix removes it: then only a relative base is right, from the first asset on.
     href = f"{prefix}/" if prefix else "../" if "/" in request.url.path.strip("/") else "./"
     base = f'<base href="{escape(href, quote=True)}">'
     body = re.sub(r"<head\b[^>]*>", lambda found: found[0] + base, text, count=1)
@@ -68,7 +68,7 @@ def page(request: Request) -> Response:
 
 @router.get("/api/plotly.min.js")
 def plotly(request: Request) -> Response:
-    """plotly.js of the installed plotly package: figures and renderer cannot drift apart."""
+    """plotly.js of the installed plotly package, so that figures and renderer have the same version."""
     found = find_spec("plotly")  # importing it would cost a second
     file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
     if file is None or not file.is_file():
@@ -90,13 +90,13 @@ def file(name: str, kind: str) -> Response:
 
 
 def mount(request: Request) -> str:
-    """Path under which a proxy shows us ("" at the top), as its header or the server's root path says."""
+    """Path under which a proxy shows the server ("" at the top), from its header or the server's root path."""
     return clean_prefix(request.headers.get("x-forwarded-prefix", "") or str(request.scope.get("root_path", "")))
 
 
 @cache
 def _policy(text: str) -> str:
-    """Nothing from elsewhere; inline scripts only those the page was built with."""
+    """Content policy: nothing from other hosts; the only inline scripts are those of the built page."""
     inline = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in inline]
     scripts = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])

@@ -1,4 +1,4 @@
-"""Query parameters that several routes take, bounded so that nothing outside a column's range reaches the database."""
+"""Query parameters of several routes, limited so that no value outside a column's range reaches the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dumpscope.index.store.page import LAST_NUMBER
 
 
 class _Anything(StringConvertor):
-    """A node name: any text at all, slashes and line ends included."""
+    """A node name: any text, also with slashes and line ends."""
 
     regex = r"(?s:.+)"
 
@@ -52,7 +52,7 @@ Key = Annotated[int, Path(ge=0, lt=2**53)]
 
 
 def words(values: list[str]) -> tuple[str, ...]:
-    """Values of a parameter given several times or with commas."""
+    """Values of a parameter that is given several times or with commas."""
     return tuple(part for value in values for part in value.split(",") if part)
 
 
@@ -77,4 +77,4 @@ def _node_filter(
 
 
 Filters = Annotated[NodeFilter, Depends(_node_filter)]
-"""Which node pairs; the same parameters wherever they are listed or exported."""
+"""Filters of node pairs; the same parameters in all lists and exports."""

@@ -12,13 +12,13 @@ _PATH: Final = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*")
 
 
 def clean_prefix(given: str) -> str:
-    """The prefix without a slash at its end, "" for none and for what is no path of this host."""
+    """The prefix without a slash at its end; "" if there is none or it is no path of this host."""
     prefix = given.rstrip("/")
     return prefix if _PATH.fullmatch(prefix) and not prefix.startswith("//") else ""
 
 
 class Unprefixed:
-    """Takes the prefix from the path where a proxy that names it leaves it there. Plain ASGI."""
+    """Removes the prefix from the path, if a proxy names it and leaves it there. Plain ASGI."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

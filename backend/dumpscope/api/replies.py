@@ -1,4 +1,4 @@
-"""Answers: strict JSON only, pages cut to size, cursors, and numbers as they travel."""
+"""Replies: strict JSON, pages of limited size, cursors."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dumpscope.index.trees.trees import TreeRow
 from dumpscope.texts import say
 
 REPLY_BYTES: Final = 190_000
-"""A page ends before its JSON would pass this; the promise is 200 kB."""
+"""A page ends before its JSON exceeds this; the documented limit is 200 kB."""
 
 Row = TypeVar("Row")
 
 
 class StrictJSON(JSONResponse):
-    """JSON that every parser reads: a NaN that slipped through is an error here, not a token there."""
+    """JSON that every parser can read: a NaN is an error here instead of an invalid token in the reply."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
@@ -41,7 +41,7 @@ def reply(model: BaseModel, status: int = 200, headers: dict[str, str] | None = 
 
 
 def page_reply(page: Page[Row], wire: Callable[[Row], BaseModel], *, walkable: bool = False) -> Response:
-    """A page of wire models, cut where it would grow past REPLY_BYTES. walkable: give a `prev` cursor too."""
+    """A page of models, cut before it exceeds REPLY_BYTES. walkable: also give a `prev` cursor."""
     pieces: list[bytes] = []
     size = 0
     for row in reversed(page.rows) if page.back else page.rows:
@@ -65,7 +65,7 @@ def page_reply(page: Page[Row], wire: Callable[[Row], BaseModel], *, walkable: b
 
 
 def levels_reply(levels: Levels, wire: Callable[[TreeRow], BaseModel]) -> Response:
-    """The way to a node; it ends early where it would grow past REPLY_BYTES, and `next` is the level to ask for then."""
+    """The path to a node. It ends early before it exceeds REPLY_BYTES; then `next` is the level to ask for."""
     pieces: list[bytes] = []
     size = 0
     for level in levels.levels:
@@ -81,7 +81,7 @@ def levels_reply(levels: Levels, wire: Callable[[TreeRow], BaseModel]) -> Respon
 
 
 def _level(level: Level, wire: Callable[[TreeRow], BaseModel]) -> bytes:
-    """A level as JSON; where its rows are too large, those nearest to the way."""
+    """A level as JSON; if its rows are too large, only those nearest to the path."""
     page = level.page
     rows = [_dumped(wire(row)) for row in page.rows]
     first = last = next(place for place, row in enumerate(page.rows) if row.entry == level.entry)
@@ -111,7 +111,7 @@ def list_reply(
     count: Callable[[], int],
     wire: Callable[[Row], BaseModel],
 ) -> Response:
-    """A page of a list read one row beyond `limit`. found: (key, row) pairs; count: rows in all where the cursor told no total"""
+    """A page of a list that was read one row beyond `limit`. found: (key, row) pairs; count: total if the cursor has none"""
     page = Page(
         rows=[row for _key, row in found[:limit]],
         keys=[key for key, _row in found[:limit]],
@@ -127,7 +127,7 @@ def encode_cursor(key: Sequence[Any], total: int, *, back: bool = False) -> str:
 
 
 def decode_cursor(cursor: str | None) -> tuple[Seek | None, int | None]:
-    """(where to go on, total of the list); raises UsageError for text that is no cursor."""
+    """(key to continue from, total of the list); raises UsageError for text that is no cursor."""
     if not cursor:
         return None, None
     try:

@@ -1,4 +1,4 @@
-"""What the routes share: one object per running server."""
+"""Shared state of the routes: one object per running server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from dumpscope.settings import Settings
 from dumpscope.texts import say
 
 STOP_SECONDS: Final = 10.0
-"""How long removing something waits for its job to stop."""
+"""How long a removal waits for its job to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """results: result files of which the database is a copy"""
+    """results: the result files, if the database is a copy of them"""
 
     settings: Settings
     database: Database
@@ -38,7 +38,7 @@ class State:
     closing: Event = field(default_factory=Event)
 
     def stop_job(self, job_id: str) -> None:
-        """Cancel a job and wait until it is over; raises ConflictError where that takes too long."""
+        """Cancel a job and wait until it ends; raises ConflictError if that takes too long."""
         job: Job | None = None
         with suppress(NotFoundError):
             job = self.runner.cancel(job_id)

@@ -1,4 +1,4 @@
-"""The module tree of a dump or of a comparison: children of a row, the way to a node, and the rows beside that way."""
+"""The module tree of a dump or of a comparison: children of a row, the path to a node, and the rows beside the path."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Levels(Protocol[Owner_contra]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree(Generic[Of]):
-    """How the index reads the tree of a rank of a dump, or of a unit of a comparison."""
+    """The functions of the index that read the tree of a rank of a dump, or of a unit of a comparison."""
 
     children: _Children[Of]
     way: Callable[[Database, Of, str], list[int]]
@@ -62,7 +62,7 @@ COMPARISON_TREE: Final[Tree[StoredUnit]] = Tree(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePart:
-    """What a request asks for: see the parameters of the same names in `api.parameters`"""
+    """The part of a tree that a request asks for: see the parameters of the same names in `api.parameters`"""
 
     parent: int | None
     reveal: str | None
@@ -73,7 +73,7 @@ class TreePart:
 
 
 def tree_reply(tree: Tree[Of], database: Database, owner: Of, asked: TreePart) -> Response:
-    """Children of a row, or with `reveal` the entries on the way to a node."""
+    """Children of a row, or with `reveal` the entries on the path to a node."""
     if asked.reveal is not None:
         return reply(TreePath(path=tree.way(database, owner, asked.reveal)))
     seek = END if asked.end and asked.cursor is None else decode_cursor(asked.cursor)[0]
@@ -82,5 +82,5 @@ def tree_reply(tree: Tree[Of], database: Database, owner: Of, asked: TreePart) -
 
 
 def tree_levels_reply(tree: Tree[Of], database: Database, owner: Of, name: str, *, first: int) -> Response:
-    """The way to a node from the top, level by level, each with the rows beside it."""
+    """The path to a node from the top, level by level, each with the neighbouring rows."""
     return levels_reply(tree.levels(database, owner, name, first=first), TreeRow.model_validate)

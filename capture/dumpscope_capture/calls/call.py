@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -32,18 +32,29 @@ _CLIP_LEVELS: Final = 10
 NESTING_LIMIT: Final = 50
 
 
+class Open(NamedTuple):
+    """Something open in a thread. owner: id of the module; call: its node; frame: in which it runs, so that one can tell whether
+    an exception ended it for which torch calls no hook (KeyboardInterrupt)"""
+
+    owner: int
+    call: Call
+    frame: FrameType
+
+
 class ThreadState(threading.local):
     """What is open in one thread.
 
-    modules: nodes of the open modules, outermost first; calls: the same, by id of the module; outside: pseudo parents
-    inside: number of wrapped calls that run
+    modules: the open modules, outermost first; outside: pseudo parents and their frames; inside: number of wrapped calls that run
     """
 
     def __init__(self) -> None:
-        self.modules: list[str] = []
-        self.calls: list[tuple[int, Call]] = []
-        self.outside: list[str] = []
+        self.modules: list[Open] = []
+        self.outside: list[tuple[str, FrameType]] = []
         self.inside = 0
+
+    def clear(self) -> None:
+        self.modules.clear()
+        self.outside.clear()
 
 
 class Call:
@@ -67,7 +78,7 @@ class Call:
         self.api: Api | None = None
         self.body: dict[str, Any] = {}
         self.stack: tuple[str, ...] | None = None
-        self.edges: list[Edge | None] = []
+        self.edges: list[Edge | torch.Tensor | None] = []
         self.first = -1
         self.idle = False
         self.region = ""

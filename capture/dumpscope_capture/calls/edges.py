@@ -29,20 +29,19 @@ def node_of(tensor: torch.Tensor) -> Node | None:
     return tensor.grad_fn
 
 
-def edge_of(tensor: torch.Tensor, accumulators: dict[int, Node]) -> Edge | None:
-    """Where a tensor's gradient goes. accumulators: nodes of leaves by tensor id, kept alive by the caller."""
+def edge_of(tensor: torch.Tensor) -> Edge | torch.Tensor | None:
+    """Where a tensor's gradient goes; the tensor itself for a leaf, whose node `leaf_edge` finds after the call."""
     if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
         return None
     node = tensor.grad_fn
-    if node is not None:
-        return node, tensor.output_nr
-    known = accumulators.get(id(tensor))
-    if known is None or getattr(known, "variable", None) is not tensor:
-        known = accumulator_of(tensor)
-        if known is None:
-            return None
-        accumulators[id(tensor)] = known
-    return known, 0
+    return tensor if node is None else (node, tensor.output_nr)
+
+
+def leaf_edge(leaf: torch.Tensor) -> Edge | None:
+    """Where a leaf's gradient goes. The graph of a call that used the leaf keeps its node alive, and nothing else must: a node
+    that is made or held while a sharding wrapper has put other memory behind the leaf has the wrong shape for the graph."""
+    node = accumulator_of(leaf)
+    return None if node is None else (node, 0)
 
 
 def accumulator_of(tensor: torch.Tensor) -> Node | None:

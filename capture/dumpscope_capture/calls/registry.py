@@ -12,9 +12,9 @@ import types
 from typing import Any, Final
 
 import torch
-from torch.overrides import get_overridable_functions, resolve_name
 
 from dumpscope_capture.calls.callsite import OPERATORS
+from dumpscope_capture.older_torch import overridable_functions, overridable_name
 
 _OWN: Final = frozenset((
     "aten", "prim", "prims", "quantized", "_quantized", "quantized_decomposed", "c10d", "_c10d_functional",
@@ -57,7 +57,7 @@ _PLACES: Final = {
 def beyond(*, moves: bool) -> dict[str, tuple[str, ...]]:
     """Names by category of the shipped list. moves: also those that only move data"""
     found: dict[str, list[str]] = {"torch": [], "functional": [], "tensor": [], "torch_npu": list(_NPU)}
-    for owner, functions in get_overridable_functions().items():
+    for owner, functions in overridable_functions().items():
         place = _PLACES.get(owner) if isinstance(owner, (types.ModuleType, type)) else None
         for function in functions if place is not None else ():
             name = _own_name(owner, function)
@@ -91,7 +91,7 @@ def seen_name(function: Any) -> str | None:
     if _ASKS.fullmatch(last) and last not in OPERATORS.values() and not last.startswith(("_foreach", "_fused")):
         return "torch.Tensor.__getitem__" if last == "__getitem__" else None
     try:
-        named = resolve_name(function)
+        named = overridable_name(function)
     except (TypeError, AttributeError):
         named = None
     return named or (f"torch.{last}" if last else None)

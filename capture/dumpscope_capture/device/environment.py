@@ -11,11 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
 
 from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
+from dumpscope_capture.optional_numpy import np
 from dumpscope_format.older_python import without_prefix
 
 FRAMEWORK: Final = "pytorch"
@@ -43,7 +43,9 @@ def describe_run(config: Config, number: int | None, step: int) -> dict[str, Any
 
 def versions() -> dict[str, str]:
     """Versions of Python, torch and the libraries in use. Nothing is imported that the program has not imported."""
-    found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+    found = {"python": platform.python_version(), "torch": torch.__version__}
+    if np is not None:
+        found["numpy"] = np.__version__
     for name, version in (("cuda", torch.version.cuda), ("hip", torch.version.hip), ("cann", _cann())):
         if version is not None:
             found[name] = version

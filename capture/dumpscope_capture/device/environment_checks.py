@@ -43,15 +43,20 @@ def warnings() -> Iterator[str]:
 
 
 def shadows(places: list[str]) -> Iterator[str]:
-    """Warn of a second copy of this package on the import path, which another process may find first."""
+    """Warn of another copy of this package on the import path, which another process may find first. One of the same content does
+    no harm: dumpscope brings a copy beside dumpscope-capture's."""
     own = Path(__file__).resolve().parents[1]
     for place in places:
         other = Path(place or os.curdir, PACKAGE)
-        if (other / "__init__.py").is_file() and other.resolve() != own:
+        if (other / "__init__.py").is_file() and other.resolve() != own and _sources(other) != _sources(own):
             yield (
                 f"there are two copies of {PACKAGE}: {own} is in use, and {other.resolve()} is on the import path too. "
-                "Remove one from PYTHONPATH"
+                "Remove one from PYTHONPATH, or install dumpscope and dumpscope-capture of one version"
             )
+
+
+def _sources(package: Path) -> dict[Path, bytes]:
+    return {path.relative_to(package): path.read_bytes() for path in package.rglob("*.py")}
 
 
 def _version_mismatch(version: str) -> Iterator[str]:

@@ -146,6 +146,11 @@ def mode_stack() -> list[Any]:
 def leave(mode: FunctionMode) -> bool:
     """Remove a mode from this thread's stack, at any position. False where it is not on this stack; it is idle then."""
     mode.idle = True
+    return take_off(mode)
+
+
+def take_off(mode: FunctionMode) -> bool:
+    """Take a mode off this thread's stack, at any position; it may be entered again. False where it is not on this stack."""
     if not any(other is mode for other in mode_stack()):
         return False
     above = []

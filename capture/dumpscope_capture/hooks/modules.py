@@ -15,11 +15,13 @@ from typing import Any, Final
 import torch
 from torch.nn.modules import module as hooks
 
-from dumpscope_capture.calls.call import Call
+from dumpscope_capture.calls.call import Call, Open
 from dumpscope_capture.context import LOG
+from dumpscope_capture.hooks.fast_paths import FastPaths, module_keywords
 from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 from dumpscope_format.older_python import dataclass
+from dumpscope_format.run import FAST_PATH_NOTE
 
 _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
 _ANY_HOOK: Final = "_has_any_global_hook"
@@ -57,6 +59,7 @@ class ModuleScopes:
         self._only: KnownModule | None = None
         self.adopt: Callable[[], Callable[[], Any] | None] | None = None
         self._adopted = threading.local()
+        self._fast = FastPaths(recording.errors)
 
     def watch(self, models: Sequence[torch.nn.Module], *, numbered: bool) -> None:
         """Name the modules of models. A module used in several places keeps its first name. The models are no nodes."""
@@ -194,17 +197,20 @@ class ModuleScopes:
             return
         self._adopt_thread(module)
         known = self._find(module)
-        if known is None:
-            return
-        try:
-            frame = sys._getframe(1)
-            self._begin(known, module, args if isinstance(args, tuple) else (args,), _keywords(frame), frame)
-        except Exception as error:
-            self._recording.errors.note("a module's arguments", error)
+        frame = sys._getframe(1)
+        given = args if isinstance(args, tuple) else (args,)
+        if known is not None:
+            try:
+                self._begin(known, module, given, module_keywords(frame), frame)
+            except Exception as error:
+                self._recording.errors.note("a module's arguments", error)
+        self._fast.before(module, given, frame)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
-        self._leave_thread(module)
         known = self._find(module)
+        if self._fast.after(module) and result is not None and self._recording.active:
+            self._recording.notes.add(FAST_PATH_NOTE, type(module).__name__ if known is None else known.label)
+        self._leave_thread(module)
         if known is None:
             return
         try:
@@ -233,12 +239,12 @@ class ModuleScopes:
         frame: FrameType,
     ) -> None:
         recording = self._recording
+        recording.close_left(frame.f_back)
         number = recording.count(known.label)
         name = f"{known.label}.forward.{number}"
         recording.selection.begin_module(name)
         call = Call(name, recording.selection.module(name), recording.parent() if recording.links else None)
-        recording.thread_state.calls.append((id(module), call))
-        recording.thread_state.modules.append(name)
+        recording.thread_state.modules.append(Open(id(module), call, frame))
         if call.outcome == "drop":
             return
         recording.take_arguments(call, args, kwargs, frame)
@@ -248,8 +254,6 @@ class ModuleScopes:
                 recording.provenance.meet(type(_inside(module)).__name__, _inside(module).forward)
             if sides.forward and recording.data and sides.input:
                 call.body["parameters"] = self._parameters(name, module)
-        if sides.backward and torch.is_grad_enabled():
-            recording.parameters.watch(known.label, _inside(module), name)
 
     def _parameters(self, name: str, module: torch.nn.Module) -> dict[str, Any]:
         """Records of the module's own parameters."""
@@ -261,27 +265,19 @@ class ModuleScopes:
 
     def _end(self, known: KnownModule, module: torch.nn.Module, result: Any) -> None:
         recording = self._recording
-        calls = recording.thread_state.calls
-        places = [place for place, (owner, _) in enumerate(calls) if owner == id(module)]
-        if not places:
-            return
-        call = calls[places[-1]][1]
-        del calls[places[-1] :]  # also modules inside that an exception left open
         modules = recording.thread_state.modules
-        if call.name in modules:
-            del modules[modules.index(call.name) :]
-        try:
-            if call.outcome == "link" and recording.selection.ends_inside(call.name):
-                call.outcome = "record"
-                if recording.selection.sides.forward and recording.data and recording.selection.sides.output:
-                    call.body["parameters"] = self._parameters(call.name, module)
-            if call.outcome != "drop":
-                parameters = call.body.pop("parameters", None)
-                recording.take_results(call, result, more={} if parameters is None else {"parameters": parameters})
-                head, _, number = call.name.rpartition(".forward.")
-                recording.watch(call, f"{head}.backward.{number}", result, known.label)
-        finally:
-            recording.selection.end_module(call.name)
+        if not any(one.owner == id(module) for one in modules):
+            return
+        while modules[-1].owner != id(module):  # modules inside that an exception left open
+            recording.end_module(modules.pop().call, None)
+        call = modules.pop().call
+        if call.outcome == "link" and recording.selection.ends_inside(call.name):
+            call.outcome = "record"
+            if recording.selection.sides.forward and recording.data and recording.selection.sides.output:
+                call.body["parameters"] = self._parameters(call.name, module)
+        if call.outcome != "drop" and recording.selection.sides.backward and torch.is_grad_enabled():
+            recording.parameters.watch(known.label, _inside(module), call.name)
+        recording.end_module(call, result, known.label)
 
 
 def is_optimized(module: torch.nn.Module) -> bool:
@@ -295,9 +291,3 @@ def _inside(module: torch.nn.Module) -> torch.nn.Module:
     inner = module._orig_mod if is_optimized(module) else module
     assert isinstance(inner, torch.nn.Module)
     return inner
-
-
-def _keywords(frame: FrameType) -> dict[str, Any]:
-    """Keyword arguments of a module call, from its frame: torch does not pass them to global hooks."""
-    given = frame.f_locals.get("kwargs")
-    return given if isinstance(given, dict) else {}

@@ -19,6 +19,7 @@ from dumpscope_capture.config import CUSTOM_NAMESPACES
 from dumpscope_capture.context import HookErrors
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.compiled import EagerMode
+from dumpscope_capture.hooks.fast_paths import FastPathHooks
 from dumpscope_capture.hooks.functions import FunctionMode
 from dumpscope_format.naming import api_name
 from dumpscope_format.saved_call import bare
@@ -63,6 +64,7 @@ class CallCounter:
         self._thread = 0
         self._table: Table | None = None
         self._eager = EagerMode()
+        self._fast = FastPathHooks(self.errors)
 
     @property
     def active(self) -> bool:
@@ -106,6 +108,7 @@ class CallCounter:
         self._users = 0
         mode, self._mode = self._mode, None
         if mode is not None:
+            self._fast.remove()
             functions.leave(mode)
 
     def _settle(self) -> None:
@@ -115,9 +118,11 @@ class CallCounter:
             self._mode = FunctionMode(self._table, self)
             self._thread = threading.get_ident()
             functions.enter(self._mode)
+            self._fast.install()
             self._eager.begin()
         elif not wanted and self._mode is not None:
             mode, self._mode = self._mode, None
+            self._fast.remove()
             functions.leave(mode)
             self._eager.end()
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from dumpscope_capture.optional_numpy import ARRAYS, NUMBERS
 from dumpscope_capture.values.hashing import crc
 from dumpscope_capture.values.live_memory import is_freed, read
 from dumpscope_capture.values.provenance import type_name
@@ -116,11 +116,13 @@ class Packer:
             return {"type": "device", "value": str(value)}
         if isinstance(value, (bytes, bytearray)):
             return {"type": "bytes", "value": value.hex()}
-        if isinstance(value, np.ndarray):
-            with contextlib.suppress(TypeError):
+        if isinstance(value, ARRAYS):
+            with contextlib.suppress(TypeError, RuntimeError):  # RuntimeError: torch was built for another numpy
                 return {"type": "array", "tensor": self._tensor(torch.from_numpy(value))["tensor"]}
-        if isinstance(value, (np.generic, int, float, str)):
-            plain = value.item() if isinstance(value, np.generic) else _base(value)(value)
+        if isinstance(value, NUMBERS):
+            return {"type": "number", "class": _class(value), "value": self.value(value.item(), depth)}
+        if isinstance(value, (int, float, str)):
+            plain = _base(value)(value)
             return {"type": "number", "class": _class(value), "value": self.value(plain, depth)}
         if isinstance(value, torch.Generator):
             name = f"{self._prefix}.generator.{self._generators}.pt"

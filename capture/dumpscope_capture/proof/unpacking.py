@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 import torch
 
+from dumpscope_capture.optional_numpy import NUMBERS, np, zero_bytes
 from dumpscope_format.saved_call import SavedCallError, Tables, Tensor, Value
 
 
@@ -79,7 +79,7 @@ class Unpacker:
             saved = self._read(entry["file"], entry["crc32"])
             skipped = entry["start"] if entry["total"] > 2 * entry["nbytes"] + (64 << 20) else 0
             size = (entry["start"] + entry["nbytes"] if skipped else entry["total"]) - skipped
-            flat = torch.from_numpy(np.zeros(-(-size // 16) * 16, np.uint8))
+            flat = zero_bytes(-(-size // 16) * 16)
             flat[entry["start"] - skipped : entry["start"] - skipped + entry["nbytes"]] = saved
             self._storages[key] = flat.to(device), skipped
         return self._storages[key]
@@ -106,8 +106,8 @@ def _known_class(name: str) -> Any:
 def _number(self: Unpacker, value: Mapping[str, Any]) -> Any:
     plain = self.value(value["value"])
     module, _, name = value["class"].partition(":")
-    kind = getattr(np, name, None) if module == "numpy" else None
-    return kind(plain) if isinstance(kind, type) and issubclass(kind, np.generic) else plain
+    kind = getattr(np, name, None) if module == "numpy" and np is not None else None
+    return kind(plain) if isinstance(kind, type) and issubclass(kind, NUMBERS) else plain
 
 
 def _generator(self: Unpacker, value: Mapping[str, Any]) -> torch.Generator:

@@ -24,6 +24,7 @@ class BackwardPasses:
         self._open: list[Watch] = []
         self._late: list[Watch] = []
         self._unfinished: dict[int, list[Watch]] = {}
+        self.any = False
 
     def settle(self) -> None:
         """Write the nodes that still wait for gradients."""
@@ -39,6 +40,7 @@ class BackwardPasses:
             self._open.clear()
             self._late.clear()
             self._unfinished.clear()
+            self.any = False
 
     def innermost(self) -> str | None:
         """Backward node of the module that began last and is not finished."""
@@ -120,6 +122,7 @@ class BackwardPasses:
         if number in self._unfinished:
             return
         self._unfinished[number] = []
+        self.any = True
         if number != -1:
             torch.autograd.Variable._execution_engine.queue_callback(_EndOfPass(self, number))
 

@@ -22,15 +22,16 @@ from dumpscope_capture.calls.call import (
     drop_share,
     is_clipping,
 )
-from dumpscope_capture.calls.edges import edge_of, sequence_number
+from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
 from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import HookErrors, Unobserved, call_stack
+from dumpscope_capture.context import HookErrors, Unobserved, call_stack, is_running
 from dumpscope_capture.device.kernels import KernelDump
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.gradients import Watch
+from dumpscope_capture.record.notes import Notes
 from dumpscope_capture.record.parameter_gradients import ParameterGradients
 from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
@@ -50,12 +51,13 @@ class Recording(Step):
         super().__init__(config, selection, errors)
         self.thread_state = ThreadState()
         self.active = False
-        self.accumulators: dict[int, Any] = {}
+        self.notes = Notes()
         self.passes = BackwardPasses(self)
-        self.parameters = ParameterGradients(self, self.passes, self.accumulators)
+        self.parameters = ParameterGradients(self, self.passes)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
+        self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
@@ -74,11 +76,11 @@ class Recording(Step):
         with self._lock:
             self._counters.clear()
             self._pseudo.clear()
-            self.accumulators.clear()
             self.parameters.reset()
             if self.provenance is not None:
                 self.provenance.reset()
             self.selection.reset()
+            self.notes.reset()
             self.sink = self.recorder = None
 
     def counters(self) -> dict[str, int]:
@@ -102,12 +104,32 @@ class Recording(Step):
         """Node that encloses a call that starts now in this thread."""
         thread = self.thread_state
         if thread.modules:
-            return thread.modules[-1]
+            return thread.modules[-1].call.name
         if thread.outside:
-            return thread.outside[-1]
+            return thread.outside[-1][0]
         if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
             return self.passes.innermost()
         return None
+
+    def close_left(self, frame: FrameType | None) -> None:
+        """Close what an exception has left without a hook of torch. frame: of what runs now"""
+        thread = self.thread_state
+        while thread.modules and not is_running(thread.modules[-1].frame, frame):
+            self.end_module(thread.modules.pop().call, None)
+        while thread.outside and not is_running(thread.outside[-1][1], frame):
+            thread.outside.pop()
+
+    def end_module(self, call: Call, result: Any, label: str | None = None) -> None:
+        """Record a module's results, and watch its gradients. label: of the module, None where an exception ended it"""
+        try:
+            if call.outcome != "drop":
+                parameters = call.body.pop("parameters", None)
+                self.take_results(call, result, more={} if parameters is None else {"parameters": parameters})
+                if label is not None:
+                    head, _, number = call.name.rpartition(".forward.")
+                    self.watch(call, f"{head}.backward.{number}", result, label)
+        finally:
+            self.selection.end_module(call.name)
 
     def link_once(self, name: str) -> None:
         """A line of construct.json for a pseudo parent."""
@@ -121,6 +143,7 @@ class Recording(Step):
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
+        self.close_left(frame)
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
@@ -190,14 +213,12 @@ class Recording(Step):
                 call.held = HeldArguments(args, kwargs, in_place=in_place, marked=self.overflow is not None)
             if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
-        if sides.backward and torch.is_grad_enabled():
+        if sides.backward and not self.aten and torch.is_grad_enabled():
             with Unobserved():
                 tensors = list(args) if call.region else differentiable(args, kwargs)
                 if call.api is None and not call.region:
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
-                call.edges = [
-                    edge_of(value, self.accumulators) if isinstance(value, torch.Tensor) else None for value in tensors
-                ]
+                call.edges = [edge_of(value) if isinstance(value, torch.Tensor) else None for value in tensors]
                 call.first = sequence_number()
 
     def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -294,5 +315,6 @@ class Recording(Step):
             elif owner is None and not call.region and self.config.backward == "msprobe":
                 watch.attach_last(results, call.first)
             else:
-                watch.attach(results, call.edges, call.first)
+                edges = [leaf_edge(edge) if isinstance(edge, torch.Tensor) else edge for edge in call.edges]
+                watch.attach(results, edges, call.first)
         call.edges = []

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import torch
 
 _WIDEST: Final = 16
@@ -107,6 +106,8 @@ class Tensors:
 def load(path: str) -> torch.Tensor:
     """A tensor file of torch.save or numpy.save, on the CPU."""
     if path.endswith(".npy"):
+        import numpy as np  # noqa: PLC0415 - only such a file needs it
+
         return torch.from_numpy(np.load(path, allow_pickle=False))
     found = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(found, torch.Tensor):

@@ -15,13 +15,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-import numpy as np
 import torch
 
+from dumpscope_capture.optional_numpy import np
 from dumpscope_capture.values.live_memory import read
 
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    import numpy
 
 FOLDED: Final = 1 << 20
 """Number of bytes from which folding is faster."""
@@ -38,7 +40,7 @@ _X: Final = 1 << 30
 _ALL: Final = 0xFFFFFFFF
 _scratch: Final = threading.local()
 
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+Bytes: TypeAlias = "numpy.ndarray[Any, numpy.dtype[numpy.uint8]]"
 
 
 def raw(tensor: torch.Tensor) -> torch.Tensor:
@@ -66,11 +68,20 @@ def xor(tensor: torch.Tensor) -> str | float | int | bool:
 
 def _xor(data: memoryview) -> str:
     whole = data.nbytes - data.nbytes % 8
-    words = np.frombuffer(data[:whole], np.uint64)
-    result = int(np.bitwise_xor.reduce(words)) if len(words) else 0
+    result = _xor_words(data[:whole]) if whole else 0
     if whole < data.nbytes:
         result ^= int.from_bytes(bytes(data[whole:]), "little")
     return f"0x{result:016x}"
+
+
+def _xor_words(data: memoryview) -> int:
+    if np is not None:
+        return int(np.bitwise_xor.reduce(np.frombuffer(data, np.uint64)))
+    number, words = int.from_bytes(data, "little"), data.nbytes // 8
+    while words > 1:  # the upper half onto the lower
+        words = (words + 1) // 2
+        number = (number >> 64 * words) ^ (number & ((1 << 64 * words) - 1))
+    return number
 
 
 # -- CRC-32 of large data -------------------------------------------------------------------------------------------------
@@ -84,7 +95,7 @@ def crc_of(tensor: torch.Tensor) -> int:
 def crc(data: memoryview) -> int:
     """CRC-32 of bytes, as zlib gives it."""
     size = data.nbytes
-    if size < FOLDED:
+    if size < FOLDED or np is None:
         return crc32(data)
     whole = np.frombuffer(data, np.uint8)
     total = _of_chunk(whole[:CHUNK])

@@ -10,13 +10,13 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
-import numpy as np
 import torch
 
+from dumpscope_capture.optional_numpy import np
 from dumpscope_capture.values.live_memory import read
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    pass
 
 BLOCK_BYTES: Final = 1 << 22
 
@@ -27,8 +27,6 @@ _WORDS: Final = _TABLE[0] * _TABLE[1]
 _MIXER: Final = 0x1E3779B97F4A7C15
 _LINE: Final = 1024  # elements whose squares are summed in their own precision
 _scratch: Final = threading.local()
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
@@ -55,20 +53,22 @@ def _ordered_sum(words: torch.Tensor) -> int:
     whole = words.numel() // _WORDS * _WORDS
     if not whole:
         return read(words, crc32)
-    sums = read(words[:whole].view(-1, *_TABLE).sum(1), _weighted)
-    return read(words[whole:], crc32, crc32(np.add.reduce(sums).data))
+    sums = words[:whole].view(-1, *_TABLE).sum(1)
+    if np is None:
+        weights = (torch.arange(len(sums)) * _MIXER | 1).view(-1, 1)
+        return read(words[whole:], crc32, read((sums * weights).sum(0), crc32))
+    return read(words[whole:], crc32, read(sums, _check_weighted))
 
 
-def _weighted(data: memoryview) -> Array:
-    """Rows of sums, each times its weight."""
+def _check_weighted(data: memoryview) -> int:
+    """CRC-32 of the sum of rows, each times its weight; for few numbers numpy is faster than torch."""
     sums = np.frombuffer(data, np.int64).reshape(-1, _COLUMNS)
-    weighted: Array = sums * _weights(len(sums))
-    return weighted
+    return crc32(np.add.reduce(sums * _weights(len(sums))).data)
 
 
-def _weights(count: int) -> Array:
+def _weights(count: int) -> Any:
     """A column of distinct odd numbers."""
-    known: Array | None = getattr(_scratch, "weights", None)
+    known = getattr(_scratch, "weights", None)
     if known is None or len(known) < count:
         known = _scratch.weights = (np.arange(2 * count) * _MIXER | 1).reshape(-1, 1)
     return known[:count]
@@ -130,6 +130,8 @@ def _zeros(numbers: torch.Tensor) -> int:
 
 
 def _count_false(data: memoryview) -> int:
+    if np is None:
+        return bytes(data).count(0)
     some = np.frombuffer(data, np.bool_)
     return 0 if some.all() else len(some) - int(np.count_nonzero(some))
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from dumpscope_capture.older_torch import overridable_functions
+from dumpscope_capture.older_torch import stand_ins
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -186,7 +186,7 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     """Names of a function's parameters; those of built-in functions as torch's own table of overridable functions has them."""
     if not isinstance(function, (types.FunctionType, types.MethodType)):
         if not _stand_ins:
-            _stand_ins.update(overridable_functions())
+            _stand_ins.update(stand_ins())
         function = _stand_ins.get(function, function)
     try:
         return list(inspect.signature(function).parameters)

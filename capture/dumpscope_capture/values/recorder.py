@@ -18,12 +18,12 @@ import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-import numpy as np
 import torch
 
 from dumpscope_capture.context import Unobserved
+from dumpscope_capture.optional_numpy import ARRAYS, NUMBERS, tensor_of
 from dumpscope_capture.values import hashing, tensor_subclasses
 from dumpscope_capture.values.dedup import Dedup, KnownMemory, file_key
 from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
@@ -32,6 +32,9 @@ from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later
 from dumpscope_format.older_python import without_prefix
 from dumpscope_format.paths import TENSOR_SUFFIX, file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
+
+if TYPE_CHECKING:
+    import numpy
 
 Record = Any
 """A dict, list or None that `json.dumps` takes as it is, once the statistics in it have been resolved."""
@@ -167,7 +170,7 @@ class Recorder:
     def _other(self, value: Any, item: str, keyword: str | None) -> Record:
         """A value that is neither tensor, container nor plain."""
         if isinstance(value, _PLAIN):  # a subclass: IntEnum, np.float64, np.str_
-            if isinstance(value, np.generic):
+            if isinstance(value, NUMBERS):
                 return {"type": type(value).__name__, "value": value.item()}
             plain = next(kind for kind in _PLAIN if isinstance(value, kind))
             return {"type": type(value).__name__, "value": plain(value)}
@@ -181,9 +184,9 @@ class Recorder:
             return {"type": "torch.device", "value": str(value)} if keyword in DEVICE_WORDS else {}
         if isinstance(value, torch.memory_format):
             return {"type": "torch.memory_format", "format": _FORMATS.get(value, without_prefix(str(value), "torch."))}
-        if isinstance(value, np.ndarray):
+        if isinstance(value, ARRAYS):
             return self._array(value, item)
-        if isinstance(value, np.generic):
+        if isinstance(value, NUMBERS):
             number = value.item()
             return {"type": type(value).__name__, "value": number} if isinstance(number, _PLAIN) else None
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -293,11 +296,11 @@ class Recorder:
     def _hash(self, tensor: torch.Tensor) -> str | float | int | bool:
         return hashing.xor(tensor) if self.summary == "xor" else hashing.digits(hashing.crc_of(tensor))
 
-    def _array(self, array: np.ndarray[Any, Any], item: str) -> dict[str, Any]:
+    def _array(self, array: numpy.ndarray[Any, Any], item: str) -> dict[str, Any]:
         record: dict[str, Any] = {"type": ARRAY_TYPE, "dtype": str(array.dtype), "shape": list(array.shape)}
         record.update(dict.fromkeys(STATISTIC_KEYS))
         try:
-            tensor = torch.from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
+            tensor = tensor_of(array)
         except TypeError:
             record["absent"] = "not numbers"
             return record

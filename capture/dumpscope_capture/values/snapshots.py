@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import torch
 
+from dumpscope_capture.values.live_memory import read
 from dumpscope_format.older_python import dataclass
 
 KEPT_BYTES: Final = 64 << 20
@@ -99,7 +100,7 @@ class Snapshot:
         """The bytes. Waits until the device has copied them."""
         if self.event is not None:
             self.event.synchronize()
-        return self.buffer[: self.nbytes].numpy().data
+        return read(self.buffer[: self.nbytes], memoryview)  # this object holds the memory
 
     def tensor(self) -> torch.Tensor:
         """The copy as a tensor over the buffer. Call `wait` first."""

@@ -10,16 +10,17 @@ where a device has no float64.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
 import torch
 
 from dumpscope_capture.older_torch import UINT64
+from dumpscope_capture.optional_numpy import np
 from dumpscope_capture.values.host_memory import Survey, flat, survey
 from dumpscope_capture.values.live_memory import is_freed, read
 from dumpscope_format.older_python import dataclass, without_prefix
@@ -47,7 +48,7 @@ _PACKED: Final = frozenset(
 _NUMPY: Final[dict[torch.dtype, Any]] = {
     torch.float32: np.float32, torch.float64: np.float64, torch.int64: np.int64, torch.int32: np.int32, torch.int16: np.int16,
     torch.int8: np.int8, torch.uint8: np.uint8,
-}  # fmt: skip
+} if np is not None else {}  # fmt: skip
 
 
 class Statistics(NamedTuple):
@@ -169,7 +170,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = N
     wider = torch.float64 if high and value.dtype is torch.float32 else None
     mean = value.sum(dtype=wider).item() / value.numel()
     if value.dtype is torch.float32 and wider is None:
-        mean = float(np.float32(mean))  # the same bits as torch.mean, in half the time
+        mean = ctypes.c_float(mean).value  # the same bits as torch.mean, in half the time
     if squares is not None and wider is None and _SHAKY < squares < math.inf:
         norm = math.sqrt(squares)
     else:
@@ -222,13 +223,13 @@ def _of_uint64(tensor: torch.Tensor) -> Statistics:
 
 
 def _of_uint64_bytes(data: memoryview, lone: bool) -> Statistics:
-    value = np.frombuffer(data, np.uint64)
+    value = data.cast("B").cast("Q")
     if lone:
-        return _of_number(int(value[0]))
-    double = value.astype("float64")
+        return _of_number(value[0])
+    double = torch.tensor(value.tolist(), dtype=torch.float64)
     return Statistics(
-        max=int(value.max()), min=int(value.min()), mean=float(double.mean()),
-        norm=float(torch.linalg.vector_norm(torch.from_numpy(double))), zeros=int((value == 0).sum()),
+        max=max(value), min=min(value), mean=double.mean().item(), norm=torch.linalg.vector_norm(double).item(),
+        zeros=value.tolist().count(0),
     )  # fmt: skip
 
 

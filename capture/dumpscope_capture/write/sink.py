@@ -1,7 +1,8 @@
 """Writes the folder of one rank and step: records to the journal at once, JSON files at the end, tensor files by a thread.
 
     add() -> journal (survives a kill)              close() -> dump.json, stack.json, construct.json, run.json; no journal
-    snapshots -> bounded queue -> one thread -> dump_tensor_data/*.pt, each content is written once, then linked
+    snapshots -> dump_tensor_data/*.pt before the record (async_dump: a bounded queue and one thread); each content is written
+    once, then linked
 
 Nothing here raises into the training program: with a full disk or a lost folder records are lost. The log and run.json say so.
 """
@@ -30,7 +31,6 @@ CHUNK: Final = 4096
 CHUNK_SECONDS: Final = 2.0
 """Longest time they wait. A kill loses at most this much."""
 
-QUEUE_BYTES: Final = 64 << 20
 ASYNC_QUEUE_BYTES: Final = 4 << 30
 
 log = logging.getLogger("dumpscope")
@@ -71,7 +71,7 @@ class StepSink:
 
     folder: made if absent; header: task, level, framework (`dump_data_dir` is added)
     recorder: makes the records; its snapshots are written here
-    async_dump: let up to 4 GiB of tensors wait in memory instead of 64 MiB
+    async_dump: let up to 4 GiB of tensors wait in memory for a thread, instead of writing them before their node
     extra_info: write stack.json and construct.json; construct.json is `{}` at level L1
     run: entries of run.json besides the counts
     earlier: tensor files of the step before; a tensor with the same content is linked to its file
@@ -104,7 +104,7 @@ class StepSink:
         self._journal: Writer | None = None
         self._files = TensorFiles(
             self.folder / TENSOR_FOLDER,
-            limit=ASYNC_QUEUE_BYTES if async_dump else QUEUE_BYTES,
+            limit=ASYNC_QUEUE_BYTES if async_dump else None,
             on_error=self._note_failure,
             earlier=earlier,
         )

@@ -1,4 +1,4 @@
-"""Tensor files, written by one thread from a queue that is bounded in bytes.
+"""Tensor files: each on disk when `put` returns, or written by one thread from a queue that is bounded in bytes.
 
 A content that was written before, in this step or the one before, is linked: parameters and the state of an optimizer are not
 written again at the beginning of the next step.
@@ -17,6 +17,7 @@ from zlib import crc32
 
 import torch
 
+from dumpscope_capture.context import Unobserved
 from dumpscope_capture.values.snapshots import FileLink, Snapshot
 from dumpscope_capture.write.torch_file import TensorLayout, can_write, pack
 from dumpscope_format.older_python import dataclass
@@ -52,8 +53,9 @@ def _ignore(what: str, error: BaseException) -> None:
 
 
 class TensorFiles:
-    """Writes snapshots into a folder. `put` blocks while more than `limit` bytes are queued.
+    """Writes snapshots into a folder.
 
+    limit: bytes that may be queued for a thread before `put` blocks; None to write at once, in the calling thread
     on_error: called in the writing thread with "tensor_files" and an error; the file of that snapshot does not exist then
     earlier: files of the step before
     """
@@ -62,7 +64,7 @@ class TensorFiles:
         self,
         folder: Path,
         *,
-        limit: int,
+        limit: int | None,
         on_error: Callable[[str, BaseException], None],
         earlier: StepFiles | None = None,
     ) -> None:
@@ -82,11 +84,16 @@ class TensorFiles:
         self._size = 0
 
     def put(self, snapshot: Snapshot | FileLink) -> None:
+        limit = self._limit
+        if limit is None:
+            with Unobserved():
+                self._save(snapshot)
+            return
         with self._space:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="dumpscope-files", daemon=True)
                 self._thread.start()
-            while self._bytes > self._limit:
+            while self._bytes > limit:
                 self._space.wait()
             self._bytes += snapshot.nbytes
             self._open += 1
@@ -115,19 +122,22 @@ class TensorFiles:
 
     def _work(self) -> None:
         while (snapshot := self._queue.get()) is not None:
-            try:
-                if isinstance(snapshot, FileLink):
-                    self._repeat(snapshot)
-                else:
-                    self._write(snapshot)
-            except Exception as error:
-                self._on_error("tensor_files", error)
-            if isinstance(snapshot, Snapshot):
-                snapshot.release()
+            self._save(snapshot)
             with self._space:
                 self._bytes -= snapshot.nbytes
                 self._open -= 1
                 self._space.notify_all()
+
+    def _save(self, snapshot: Snapshot | FileLink) -> None:
+        try:
+            if isinstance(snapshot, FileLink):
+                self._repeat(snapshot)
+            else:
+                self._write(snapshot)
+        except Exception as error:
+            self._on_error("tensor_files", error)
+        if isinstance(snapshot, Snapshot):
+            snapshot.release()
 
     def _write(self, snapshot: Snapshot) -> None:
         if not self._made:

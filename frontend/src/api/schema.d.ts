@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * List Metrics
-         * @description Metrics of pairs of tensors in the order in which they are shown, those of other installed packages last.
+         * @description Metrics of a pair of tensors, in the order of display; metrics of other installed packages come last.
          */
         get: operations["list_metrics_api_metrics_get"];
         put?: never;
@@ -59,7 +59,7 @@ export interface paths {
         put?: never;
         /**
          * Register
-         * @description Register a dump that lies on the server, below one of its roots; reading it is a job.
+         * @description Register a dump on the server, below one of its roots; reading it is a job.
          */
         post: operations["register_api_dumps_post"];
         delete?: never;
@@ -84,7 +84,7 @@ export interface paths {
         post?: never;
         /**
          * Remove
-         * @description Forget a dump; uploaded files go with it, files below a root stay. 409 while a comparison uses it.
+         * @description Delete a dump; uploaded files are removed, files below a root stay. 409 while a comparison uses it.
          */
         delete: operations["remove_api_dumps__dump_id__delete"];
         options?: never;
@@ -105,7 +105,7 @@ export interface paths {
         };
         /**
          * Tree
-         * @description Children of a row of the module tree (of many those `around` one), or with `reveal` the rows on the way to a node.
+         * @description Children of a row of the module tree (with `around`, those around one), or with `reveal` the path to a node.
          */
         get: operations["tree_api_dumps__dump_id__tree_get"];
         put?: never;
@@ -125,7 +125,7 @@ export interface paths {
         };
         /**
          * Tree Levels
-         * @description The way to a node from the top, level by level, each with the rows beside it.
+         * @description The path to a node from the top, level by level, each with the neighbouring rows.
          */
         get: operations["tree_levels_api_dumps__dump_id__tree_levels_get"];
         put?: never;
@@ -145,7 +145,7 @@ export interface paths {
         };
         /**
          * Nodes
-         * @description Nodes in the order of the file; `around` centres the page on a node, `at` begins it at a place of the list.
+         * @description Nodes in the order of the file; `around` centres the page on a node, `at` begins it at a position of the list.
          */
         get: operations["nodes_api_dumps__dump_id__nodes_get"];
         put?: never;
@@ -165,7 +165,7 @@ export interface paths {
         };
         /**
          * Node
-         * @description One node: its records, call stack, relatives and place in the module tree.
+         * @description One node: its records, call stack, relatives and position in the module tree.
          */
         get: operations["node_api_dumps__dump_id__nodes__name__get"];
         put?: never;
@@ -185,13 +185,13 @@ export interface paths {
         };
         /**
          * Limits
-         * @description What an upload may have, before anything is sent.
+         * @description The limits of an upload, before anything is sent.
          */
         get: operations["limits_api_uploads_get"];
         put?: never;
         /**
          * Upload
-         * @description Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems.
+         * @description Upload files from a browser or script. Names that lead out of the upload's folder are refused one by one, as problems.
          */
         post: operations["upload_api_uploads_post"];
         delete?: never;
@@ -209,18 +209,18 @@ export interface paths {
         };
         /**
          * One
-         * @description How far an upload is.
+         * @description Progress of an upload.
          */
         get: operations["one_api_uploads__upload_id__get"];
         /**
          * Begin
-         * @description Begin an upload under an id of the caller's choice, or go on with it: the answer says what is there.
+         * @description Begin an upload with an id of the caller's choice, or continue it: the reply says what has arrived.
          */
         put: operations["begin_api_uploads__upload_id__put"];
         post?: never;
         /**
          * Cancel
-         * @description Break an upload off; what had arrived is removed.
+         * @description Cancel an upload; its files are removed.
          */
         delete: operations["cancel_api_uploads__upload_id__delete"];
         options?: never;
@@ -237,18 +237,18 @@ export interface paths {
         };
         /**
          * Files
-         * @description Files that are there, whole or in part, by path.
+         * @description Files that have arrived, whole or in part, by path.
          */
         get: operations["files_api_uploads__upload_id__files_get"];
         /**
          * Write
-         * @description A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing, or
-         *     where the body is not what its checksum says: nothing of it stays then.
+         * @description A piece of one file. Bytes that arrived before the connection broke are kept; 409 if the bytes before `offset` are missing,
+         *     or if the body does not match its checksum (then nothing of it is kept).
          */
         put: operations["write_api_uploads__upload_id__files_put"];
         /**
          * Batch
-         * @description Many small files at once, each whole. Those that came before the connection broke stay.
+         * @description Many small files at once, each whole. Files that arrived before the connection broke are kept.
          */
         post: operations["batch_api_uploads__upload_id__files_post"];
         delete?: never;
@@ -268,7 +268,7 @@ export interface paths {
         put?: never;
         /**
          * Finish
-         * @description Everything was sent: read it as a dump. Asked again, the answer is the same. 409 where something is missing.
+         * @description Everything was sent: read it as a dump. A repeated request gets the same reply. 409 if something is missing.
          */
         post: operations["finish_api_uploads__upload_id__finish_post"];
         delete?: never;
@@ -312,7 +312,7 @@ export interface paths {
         put?: never;
         /**
          * Start
-         * @description Compare two dumps; it may be asked for while they are still read.
+         * @description Compare two dumps, also while they are still being read.
          */
         post: operations["start_api_comparisons_post"];
         delete?: never;
@@ -337,14 +337,14 @@ export interface paths {
         post?: never;
         /**
          * Remove
-         * @description Stop its job and forget it; the dumps stay.
+         * @description Stop its job and delete it; the dumps stay.
          */
         delete: operations["remove_api_comparisons__comparison_id__delete"];
         options?: never;
         head?: never;
         /**
          * Change
-         * @description Rename, or judge under another policy: that is a job which reads no tensor.
+         * @description Rename, or judge by another policy, which is a job that reads no tensor.
          */
         patch: operations["change_api_comparisons__comparison_id__patch"];
         trace?: never;
@@ -360,7 +360,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel
-         * @description Ask its job to stop; one that is over stays as it is.
+         * @description Ask its job to stop; a finished one is not changed.
          */
         post: operations["cancel_api_comparisons__comparison_id__cancel_post"];
         delete?: never;
@@ -378,7 +378,7 @@ export interface paths {
         };
         /**
          * Summary
-         * @description The answer: mode, both sides, counts, first No, origins, differences in how the dumps were taken, problems.
+         * @description The answer: mode, both sides, counts, first No, origins, differences in settings, problems.
          */
         get: operations["summary_api_comparisons__comparison_id__summary_get"];
         put?: never;
@@ -398,7 +398,7 @@ export interface paths {
         };
         /**
          * Origins
-         * @description What caused the divergence: independent causes, causal first, propagated ones never.
+         * @description The independent causes of the divergence, the first cause first; propagated differences are not listed.
          */
         get: operations["origins_api_comparisons__comparison_id__origins_get"];
         put?: never;
@@ -420,7 +420,7 @@ export interface paths {
         put?: never;
         /**
          * Sample
-         * @description Compare the sample's two dumps, or answer with the comparison of them that is there.
+         * @description Compare the sample's two dumps, or return their existing comparison.
          */
         post: operations["sample_api_sample_post"];
         delete?: never;
@@ -438,8 +438,8 @@ export interface paths {
         };
         /**
          * Tree
-         * @description Children of a row of the module tree with the counts below them (of many those `around` one), or with `reveal` the
-         *     rows on the way to a node.
+         * @description Children of a row of the module tree with the counts below them (a page of many can be `around` one), or with `reveal`
+         *     the rows on the path to a node.
          */
         get: operations["tree_api_comparisons__comparison_id__tree_get"];
         put?: never;
@@ -459,7 +459,7 @@ export interface paths {
         };
         /**
          * Tree Levels
-         * @description The way to a node from the top, level by level, each with the rows beside it.
+         * @description The path to a node from the top, level by level, each with the neighbouring rows.
          */
         get: operations["tree_levels_api_comparisons__comparison_id__tree_levels_get"];
         put?: never;
@@ -499,7 +499,7 @@ export interface paths {
         };
         /**
          * Nodes
-         * @description Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a place of the list,
+         * @description Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a position of the list,
          *     `end` asks for the last ones.
          */
         get: operations["nodes_api_comparisons__comparison_id__nodes_get"];
@@ -520,7 +520,7 @@ export interface paths {
         };
         /**
          * Flow
-         * @description One hop of data flow: which dumped call made each tensor that this one received, and which received what it made.
+         * @description Data flow around a node: the dumped call that made each of its inputs, and the calls that received its outputs.
          */
         get: operations["flow_api_comparisons__comparison_id__nodes__name__flow_get"];
         put?: never;
@@ -540,7 +540,7 @@ export interface paths {
         };
         /**
          * Node
-         * @description One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree.
+         * @description One node pair: the reason of its verdict, its item pairs, both call stacks, relatives and position in the tree.
          */
         get: operations["node_api_comparisons__comparison_id__nodes__name__get"];
         put?: never;
@@ -560,7 +560,7 @@ export interface paths {
         };
         /**
          * Collectives
-         * @description Communications of a step, each with every rank's part, in the order that they force.
+         * @description Communications of a step, each with every rank's part, in the order that they force on the ranks.
          */
         get: operations["collectives_api_comparisons__comparison_id__collectives_get"];
         put?: never;
@@ -660,7 +660,7 @@ export interface paths {
         };
         /**
          * Handover
-         * @description What the archive of a call for its owner will hold, and how large it is, before it is made.
+         * @description Contents and size of the archive of a call for its owner, before it is made.
          */
         get: operations["handover_api_dumps__dump_id__handover__name__get"];
         put?: never;
@@ -704,7 +704,7 @@ export interface paths {
         };
         /**
          * Trends
-         * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one, or a row per rank.
+         * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one rank, or a row per rank.
          */
         get: operations["trends_api_comparisons__comparison_id__trends_get"];
         put?: never;
@@ -724,7 +724,7 @@ export interface paths {
         };
         /**
          * Values
-         * @description Calls of one dump in the order they ran, a row per rank, with one statistic of every bucket of steps.
+         * @description Calls of one dump in execution order, a row per rank, with one statistic of every bucket of steps.
          */
         get: operations["values_api_dumps__dump_id__trends_get"];
         put?: never;
@@ -764,7 +764,7 @@ export interface paths {
         };
         /**
          * Findings
-         * @description Calls that saw such a number, in the order in which they ended.
+         * @description Calls with such a number, in the order in which they ended.
          */
         get: operations["findings_api_dumps__dump_id__findings_get"];
         put?: never;
@@ -784,7 +784,7 @@ export interface paths {
         };
         /**
          * Below
-         * @description Which of these rows of the module tree saw such a number, themselves or below them.
+         * @description Which of these rows of the module tree have such a number, in themselves or below.
          */
         get: operations["below_api_dumps__dump_id__overflow_tree_get"];
         put?: never;
@@ -806,7 +806,7 @@ export interface paths {
         put?: never;
         /**
          * Try Matching
-         * @description What these options would match in one step and rank: pairs by method and by rename rule, and what would be left.
+         * @description Preview the matching with these options in one step and rank: pairs by method and by rename rule, and unmatched calls.
          */
         post: operations["try_matching_api_comparisons__comparison_id__matching_preview_post"];
         delete?: never;
@@ -824,7 +824,7 @@ export interface paths {
         };
         /**
          * Proposals
-         * @description Rename rules for the calls of one step and rank that have no partner, and what they would match; none where none helps.
+         * @description Rename rules for the unmatched calls of one step and rank, and what they would match; none if none helps.
          */
         get: operations["proposals_api_comparisons__comparison_id__matching_proposals_get"];
         put?: never;
@@ -846,7 +846,7 @@ export interface paths {
         put?: never;
         /**
          * Try Dumps
-         * @description What comparing these dumps under these options would match in one step and rank, before anything is compared.
+         * @description Preview the matching of these dumps with these options in one step and rank, before anything is compared.
          */
         post: operations["try_dumps_api_comparisons_preview_post"];
         delete?: never;
@@ -864,7 +864,7 @@ export interface paths {
         };
         /**
          * Edits
-         * @description Matches made by hand, oldest first, and what became of each in one step and rank.
+         * @description Matches made by hand, oldest first, and the state of each in one step and rank.
          */
         get: operations["edits_api_comparisons__comparison_id__matching_get"];
         put?: never;
@@ -906,7 +906,7 @@ export interface paths {
         put?: never;
         /**
          * Join
-         * @description Say that two nodes are one call; the step and rank must hold both.
+         * @description Match two nodes; the step and rank must have both.
          */
         post: operations["join_api_comparisons__comparison_id__matching_match_post"];
         delete?: never;
@@ -926,7 +926,7 @@ export interface paths {
         put?: never;
         /**
          * Part
-         * @description Say that a node has no partner; the step and rank must hold it.
+         * @description Take the partner from a node; the step and rank must have the node.
          */
         post: operations["part_api_comparisons__comparison_id__matching_unmatch_post"];
         delete?: never;
@@ -946,7 +946,7 @@ export interface paths {
         put?: never;
         /**
          * Take
-         * @description Add the matches of such a file behind those that are there; a later one is the last word on a node.
+         * @description Add the matches of a file after the existing ones; the last match of a node counts.
          */
         post: operations["take_api_comparisons__comparison_id__matching_import_post"];
         delete?: never;
@@ -966,7 +966,7 @@ export interface paths {
         put?: never;
         /**
          * Undo
-         * @description Forget the last match made by hand.
+         * @description Remove the last match made by hand.
          */
         post: operations["undo_api_comparisons__comparison_id__matching_undo_post"];
         delete?: never;
@@ -1025,13 +1025,13 @@ export interface paths {
         get?: never;
         /**
          * Put
-         * @description Say this of a call instead of what was said of it before.
+         * @description Set the note on a call; it replaces an earlier one.
          */
         put: operations["put_api_comparisons__comparison_id__notes__name__put"];
         post?: never;
         /**
          * Delete
-         * @description Take back what was said of a call.
+         * @description Remove the note on a call.
          */
         delete: operations["delete_api_comparisons__comparison_id__notes__name__delete"];
         options?: never;
@@ -1048,18 +1048,18 @@ export interface paths {
         };
         /**
          * Of Dump
-         * @description What pre-checks of this dump say in numbers, and how to make one.
+         * @description Number of calls by pre-check result, and how to make a pre-check.
          */
         get: operations["of_dump_api_dumps__dump_id__prechecks_get"];
         put?: never;
         /**
          * Take
-         * @description Take in results of `dumpscope precheck`; what was said of the same calls before is replaced.
+         * @description Import results of `dumpscope precheck`; earlier results of the same calls are replaced.
          */
         post: operations["take_api_dumps__dump_id__prechecks_post"];
         /**
          * Forget
-         * @description Forget what pre-checks said of this dump.
+         * @description Remove the pre-check results of this dump.
          */
         delete: operations["forget_api_dumps__dump_id__prechecks_delete"];
         options?: never;
@@ -1078,7 +1078,7 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description Run every call of the dump alone; a job. 409 where the server has no Python with torch, or one runs already.
+         * @description Run every call of the dump alone; a job. 409 if the server has no Python with torch, or if one is already running.
          */
         post: operations["run_api_dumps__dump_id__prechecks_run_post"];
         delete?: never;
@@ -1098,7 +1098,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel
-         * @description End the pre-check that runs; what was known before stays.
+         * @description End the running pre-check; earlier results stay.
          */
         post: operations["cancel_api_dumps__dump_id__prechecks_cancel_post"];
         delete?: never;
@@ -1116,7 +1116,7 @@ export interface paths {
         };
         /**
          * Of Unit
-         * @description What pre-checks say of both sides in one step and rank: numbers, and the calls that fail alone.
+         * @description Pre-check results of both sides in one step and rank: counts, and the calls that fail alone.
          */
         get: operations["of_unit_api_comparisons__comparison_id__prechecks_get"];
         put?: never;
@@ -1136,7 +1136,7 @@ export interface paths {
         };
         /**
          * Of Node
-         * @description What pre-checks say of both sides' call.
+         * @description Pre-check results of a call on both sides.
          */
         get: operations["of_node_api_comparisons__comparison_id__prechecks__name__get"];
         put?: never;
@@ -1158,7 +1158,7 @@ export interface paths {
         put?: never;
         /**
          * Preview
-         * @description The plan by which two dumps would be joined: found, or that of the body completed and checked. Nothing is stored.
+         * @description The plan for joining two dumps: found, or the plan of the body, completed and checked. Nothing is stored.
          */
         post: operations["preview_api_plans_post"];
         delete?: never;
@@ -1178,7 +1178,7 @@ export interface paths {
         put?: never;
         /**
          * Trial
-         * @description What a plan would make of one step and unit: tensors joined, taken once, summed or left out. Nothing is stored.
+         * @description How a plan would join one step and unit: tensors joined, taken once, summed or left out. Nothing is stored.
          */
         post: operations["trial_api_plans_try_post"];
         delete?: never;
@@ -1216,7 +1216,7 @@ export interface paths {
         };
         /**
          * Plan
-         * @description Which ranks were joined with which, and how.
+         * @description The joined ranks, and how they were joined.
          */
         get: operations["plan_api_comparisons__comparison_id__plan_get"];
         put?: never;
@@ -1238,7 +1238,7 @@ export interface paths {
         put?: never;
         /**
          * Attempt
-         * @description What a policy would make of one step and rank; nothing is stored.
+         * @description Judge one step and rank by a policy; nothing is stored.
          */
         post: operations["attempt_api_comparisons__comparison_id__policies_try_post"];
         delete?: never;
@@ -1256,7 +1256,7 @@ export interface paths {
         };
         /**
          * Figure Csv
-         * @description What a figure draws, as a table; 404 where there is nothing to draw.
+         * @description The numbers of a figure as a table; 404 if there is nothing to draw.
          */
         get: operations["figure_csv_api_comparisons__comparison_id__figures__name__csv_get"];
         put?: never;
@@ -1297,7 +1297,7 @@ export interface paths {
         };
         /**
          * Values
-         * @description Values of both sides and their difference around one element, every digit exact.
+         * @description Values of both sides and their difference around one element, with all digits.
          */
         get: operations["values_api_comparisons__comparison_id__pairs__pair_id__values_get"];
         put?: never;
@@ -1319,9 +1319,9 @@ export interface paths {
          * Export
          * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
          *
-         *     The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
-         *     `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
-         *     connection ends the work and leaves nothing.
+         *     The filters choose the calls in the tables, in the pairs of the document and in the JUnit report. The database (`db`) is for
+         *     `dumpscope serve FILE`: the whole comparison with the notes on its pair, nothing else of the server. Closing the
+         *     connection ends the work and leaves no files.
          */
         get: operations["export_api_comparisons__comparison_id__export__kind__get"];
         put?: never;
@@ -1381,7 +1381,7 @@ export interface paths {
         };
         /**
          * Events
-         * @description Events `progress`, `done` and `failed` (cancelled jobs too), each with the job as data; the present state comes first.
+         * @description Events `progress`, `done` and `failed` (also if cancelled), each with the job as data; the current state comes first.
          */
         get: operations["events_api_jobs__job_id__events_get"];
         put?: never;
@@ -1426,7 +1426,7 @@ export interface components {
         /**
          * Collective
          * @description One communication of all its ranks. `call` counts those of its kind and group before it; `ranks` are the group's, `missing`
-         *     those without a part; `faulty`: all that was given agrees and a result does not; `parts` holds 64 of `part_count`.
+         *     those without a part; `faulty`: all inputs agree and a result does not; `parts` holds 64 of `part_count`.
          */
         Collective: {
             /** Id */
@@ -1455,7 +1455,7 @@ export interface components {
         };
         /**
          * CollectivePart
-         * @description One rank's part in a communication; `gave` or `took` is null where the call reads or writes nothing there.
+         * @description One rank's part in a communication; `gave` or `took` is null if the call reads or writes nothing on this rank.
          */
         CollectivePart: {
             /** Rank */
@@ -1518,7 +1518,7 @@ export interface components {
         /**
          * ComparisonOptions
          * @description policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
-         *     file of fusion rules; matches: that of a file of matches made by hand; parallel: that of a plan of how ranks are joined, see
+         *     file of fusion rules; matches: text of a file of matches made by hand; parallel: text of a plan for joining ranks, see
          *     docs/parallel.md.
          */
         ComparisonOptions: {
@@ -1567,7 +1567,7 @@ export interface components {
         };
         /**
          * ComparisonPlan
-         * @description `joined` is null where ranks were compared one by one.
+         * @description `joined` is null if ranks were compared one by one.
          */
         ComparisonPlan: {
             joined: components["schemas"]["Joined"] | null;
@@ -1720,8 +1720,8 @@ export interface components {
         };
         /**
          * DumpPrecheck
-         * @description `can_run`: the server can run one; `command`: what makes one elsewhere and sends it here, with the server's address for
-         *     `URL`; `job`: that is running now
+         * @description `can_run`: the server can run one; `command`: a command that makes one on another machine and sends it here, with the
+         *     server's address for `URL`; `job`: the running job
          */
         DumpPrecheck: {
             /** Total */
@@ -1757,7 +1757,7 @@ export interface components {
         };
         /**
          * FailingCall
-         * @description `node`: the address of the call's row; `side`: whose call fails alone
+         * @description `node`: the address of the call's row; `side`: the side whose call fails alone
          */
         FailingCall: {
             /** Node */
@@ -1770,7 +1770,7 @@ export interface components {
         };
         /**
          * Figure
-         * @description `log`: how it was drawn.
+         * @description `log`: whether the figure has a logarithmic scale.
          */
         Figure: {
             /** Figure */
@@ -1811,8 +1811,8 @@ export interface components {
         };
         /**
          * Flow
-         * @description `inputs` holds the worst 100 of `input_count` tensors; `consumers` 50 of `consumer_count`, those that differ first;
-         *     `source` is null where the difference begins, and where nothing differs.
+         * @description `inputs` holds the worst 100 of `input_count` tensors; `consumers` 50 of `consumer_count`, differing ones first;
+         *     `source` is null where the difference begins, and if nothing differs.
          */
         Flow: {
             node: components["schemas"]["NodeRow"];
@@ -1828,7 +1828,7 @@ export interface components {
         };
         /**
          * FlowConsumer
-         * @description `item`: the record's name as the consumer's input; `made`: its name as the node's output, null where not told apart.
+         * @description `item`: the record's name as the consumer's input; `made`: its name as the node's output, null if not known.
          */
         FlowConsumer: {
             /** Pair */
@@ -1855,7 +1855,7 @@ export interface components {
         };
         /**
          * FlowInput
-         * @description `item`: the record's name; `producer`: what made the tensor, `made`: its name there; `untold`: why nothing did.
+         * @description `item`: the record's name; `producer`: the call that made the tensor, `made`: its name there; `untold`: why unknown.
          */
         FlowInput: {
             /** Pair */
@@ -1884,8 +1884,8 @@ export interface components {
         };
         /**
          * FlowSource
-         * @description A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call,
-         *     `sent` by another `rank`, or taken to come from the last differing call `before`, where nothing tells.
+         * @description One step back along the difference: `received` from the call that made it, `inside` the module, `saved` by the forward
+         *     call, `sent` by another `rank`, or, if none of these is known, assumed to come from the last differing call `before`.
          */
         FlowSource: {
             node: components["schemas"]["NodeRow"];
@@ -1899,7 +1899,7 @@ export interface components {
         };
         /**
          * GivenPrecheck
-         * @description Results to take in: `path` of a folder of `dumpscope precheck` below one of the roots, or `text`, lines of its
+         * @description Results to import: `path` of a folder of `dumpscope precheck` below one of the roots, or `text`, lines of its
          *     precheck.jsonl, the first of which names the device; a file too large for one request is sent in pieces.
          */
         GivenPrecheck: {
@@ -1948,7 +1948,7 @@ export interface components {
         };
         /**
          * Half
-         * @description What went one way; `score` is the worst of its tensors.
+         * @description The tensors of one direction; `score` is that of the worst.
          */
         Half: {
             /**
@@ -1964,10 +1964,10 @@ export interface components {
         };
         /**
          * HandEdit
-         * @description `match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
+         * @description `match`: target and golden are the same call; `unmatch`: the given one has no partner, the other is null.
          *
-         *     `state`: `applied` where the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
-         *     node, `absent` where this step and rank lacks a node that it names.
+         *     `state`: `applied` if the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
+         *     node, `absent` if this step and rank does not have one of the nodes.
          */
         HandEdit: {
             /**
@@ -1987,8 +1987,8 @@ export interface components {
         };
         /**
          * HandEdits
-         * @description The last of `count` edits that fit one reply, in the order in which they were made. They take effect when the comparison is
-         *     compared again; `waiting` of all do not show in its result yet.
+         * @description The last of `count` edits that fit in one reply, in the order in which they were made. They take effect when the comparison
+         *     is compared again; `waiting`: number of edits that are not in its result yet.
          */
         HandEdits: {
             /** Edits */
@@ -2000,7 +2000,7 @@ export interface components {
         };
         /**
          * HandMatch
-         * @description Two nodes that are one call.
+         * @description Two nodes that are the same call.
          */
         HandMatch: {
             /** Target */
@@ -2031,10 +2031,10 @@ export interface components {
         };
         /**
          * Handover
-         * @description What the archive of a call will hold; `bytes` in all, unpacked.
+         * @description Contents of the archive of a call; `bytes`: total unpacked size.
          *
-         *     `made_up`: no tensor of the call is in the dump, so that the script makes its numbers up. `mind` says what is missing.
-         *     Where the call cannot be run alone there are no parts and `refused` says why.
+         *     `made_up`: no tensor of the call is in the dump, so the script makes up its numbers. `mind` says what is missing.
+         *     If the call cannot be run alone, there are no parts and `refused` says why.
          */
         Handover: {
             /** Name */
@@ -2058,7 +2058,7 @@ export interface components {
         };
         /**
          * Health
-         * @description results: files of which the server shows copies: what is changed ends with it
+         * @description results: files that the server shows as copies; changes are lost when it ends
          */
         Health: {
             /** Version */
@@ -2117,7 +2117,7 @@ export interface components {
         };
         /**
          * Joined
-         * @description `plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases;
+         * @description `plan`: yaml for the option `parallel`; `reasons`: reasons for the plan; `reasons_said`: the same as phrases;
          *     `units`: at most 200 of `unit_count`.
          */
         Joined: {
@@ -2136,8 +2136,8 @@ export interface components {
          * JoinedSide
          * @description `ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage.
          *
-         *     `shards`, `context`, `replicas`: how many tensors were made in which way (copy, sum, skip, odd, `dimension 1`, and among them
-         *     padded) of parts of the model, of the sequence, of the batch; `experts`: calls inside experts, left out.
+         *     `shards`, `context`, `replicas`: number of tensors per way (copy, sum, skip, odd, `dimension 1`, and padded ones among them),
+         *     joined from parts of the model, of the sequence, of the batch; `experts`: number of left-out calls inside experts.
          */
         JoinedSide: {
             /** Ranks */
@@ -2180,7 +2180,7 @@ export interface components {
         };
         /**
          * JudgedAlone
-         * @description The worst result. `units`: its error in units of what rounding the inputs does (docs/proof.md)
+         * @description The worst result. `units`: its error divided by the effect of rounding the inputs (docs/proof.md)
          */
         JudgedAlone: {
             /** Verdict */
@@ -2267,7 +2267,7 @@ export interface components {
         };
         /**
          * MatchingOptions
-         * @description The options of a comparison that change what is matched; what is left out is as the comparison has it.
+         * @description The options of a comparison that change the matching; an option that is left out is as in the comparison.
          */
         MatchingOptions: {
             /** Fuzzy */
@@ -2312,7 +2312,7 @@ export interface components {
         /**
          * Metric
          * @description A number of a pair of tensors. name: its key in `metrics`; unit: "" for a ratio or the unit of the data
-         *     formula: with t the target, g the golden, d = t - g; label_zh: "" where it has no Chinese label
+         *     formula: with t the target, g the golden, d = t - g; label_zh: "" if it has no Chinese label
          */
         Metric: {
             /** Name */
@@ -2379,7 +2379,7 @@ export interface components {
         };
         /**
          * NewPrecheck
-         * @description Run every call here, alone, by the server's Python with torch (DUMPSCOPE_PYTHON). steps, ranks: empty for all.
+         * @description Run every call alone on the server, with its Python with torch (DUMPSCOPE_PYTHON). steps, ranks: empty for all.
          */
         NewPrecheck: {
             /**
@@ -2400,7 +2400,7 @@ export interface components {
         };
         /**
          * NewUpload
-         * @description What will come. `name`: of the dump; its top folder's or archive's when left out.
+         * @description Announces an upload. `name`: of the dump; if left out, that of its top folder or archive.
          */
         NewUpload: {
             /** Files */
@@ -2415,7 +2415,7 @@ export interface components {
         };
         /**
          * NodeAlone
-         * @description `word`: fail where the call gives a wrong result on `device`, or the recorded one is wrong for the call's own inputs
+         * @description `word`: fail if the call gives a wrong result on `device`, or the recorded result is wrong for the call's own inputs
          *     `here`: on `device`; `recorded`: in the dump; `made_up`: the numbers of its inputs are; `after_forward`: a backward whose
          *     forward's recorded result is wrong, which it may use; `reason`: why nothing was judged
          */
@@ -2523,7 +2523,7 @@ export interface components {
         };
         /**
          * NodeNote
-         * @description `accepted`: the difference may be there; `known`: its cause is; `ticket`: somebody is at work on it; `note`: words only.
+         * @description `accepted`: the difference is allowed; `known`: its cause is known; `ticket`: somebody works on it; `note`: only a text.
          *     `node`: name of the call, in every step and rank.
          */
         NodeNote: {
@@ -2541,9 +2541,9 @@ export interface components {
         };
         /**
          * NodeRow
-         * @description `address`: what names the row alone: its name, or `golden:` and that where the target has another node of the same name;
-         *     `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
-         *     the output that decides, null where no reference was measured.
+         * @description `address`: unique name of the row: its name, or `golden:` and its name if the target has another node of the same name;
+         *     `leftover`: why the call has no partner, null if it has one; `beside`: the call that shows the cause; `standing`: of
+         *     the output that decides, null if no reference was measured.
          */
         NodeRow: {
             /** Pair */
@@ -2603,7 +2603,7 @@ export interface components {
         };
         /**
          * Origin
-         * @description `hidden`: the difference is only first seen here, since its cause was not dumped.
+         * @description `hidden`: the difference is first visible here, but its cause was not dumped.
          */
         Origin: {
             /** Step */
@@ -2664,7 +2664,7 @@ export interface components {
         };
         /**
          * OverflowBelow
-         * @description A row of the module tree that saw such a number, or has rows below it that did: `calls` of them, `part` the worst.
+         * @description A row of the module tree with such a number in itself or below it: in `calls` calls, `part` of the worst.
          */
         OverflowBelow: {
             /** Entry */
@@ -2679,7 +2679,7 @@ export interface components {
         };
         /**
          * OverflowFinding
-         * @description A call that saw a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
+         * @description A call with a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
          *     `limit`, `-limit`; `items`: the records that hold them; `forward`: the call whose backward this is, or empty.
          */
         OverflowFinding: {
@@ -2716,7 +2716,7 @@ export interface components {
         };
         /**
          * OverflowRows
-         * @description Rows that saw nothing are left out.
+         * @description Rows without such a number are left out.
          */
         OverflowRows: {
             /** Items */
@@ -2724,7 +2724,7 @@ export interface components {
         };
         /**
          * OverflowSummary
-         * @description `first`: the first number nobody asked for; `counts`: calls by part; `unknown`: calls whose tensors have no extrema.
+         * @description `first`: the first number that is not intended; `counts`: calls by part; `unknown`: calls without extrema.
          */
         OverflowSummary: {
             /** Step */
@@ -2937,7 +2937,7 @@ export interface components {
         };
         /**
          * PairAlone
-         * @description null: nothing was told of that side's call, or it has none
+         * @description null: that side has no such call, or no result for it
          */
         PairAlone: {
             target: components["schemas"]["NodeAlone"] | null;
@@ -2969,7 +2969,7 @@ export interface components {
         };
         /**
          * PairValue
-         * @description Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN.
+         * @description Numbers as texts with all digits; null if that side has no such element. `equal`: the same number, or both NaN.
          */
         PairValue: {
             /** Target */
@@ -3024,7 +3024,7 @@ export interface components {
         };
         /**
          * Part
-         * @description A file of an archive; `bytes` as it is unpacked.
+         * @description A file of an archive; `bytes`: unpacked size.
          */
         Part: {
             /** Name */
@@ -3049,8 +3049,8 @@ export interface components {
         };
         /**
          * Paths
-         * @description `path`: of the folder, links followed, null where the roots are listed; `parent`: null at a root; `dump`: the folder itself
-         *     looks like one; `cut`: it has more entries than are looked at
+         * @description `path`: of the folder, links followed, null if the roots are listed; `parent`: null at a root; `dump`: the folder itself
+         *     looks like one; `cut`: it has more entries than are read
          */
         Paths: {
             /** Path */
@@ -3082,7 +3082,7 @@ export interface components {
         };
         /**
          * Places
-         * @description Indices worth looking at: the largest difference, the first difference, the first NaN or infinity of one side only.
+         * @description Interesting indices: the largest difference, the first difference, the first NaN or infinity on one side only.
          */
         Places: {
             /** Worst */
@@ -3104,7 +3104,7 @@ export interface components {
         };
         /**
          * PlanLayout
-         * @description What the plan's yaml says, as data: an edited one is sent as JSON of the same keys, with `dimensions` as a mapping.
+         * @description The plan's yaml as data. An edited plan is sent as JSON with the same keys, with `dimensions` as a mapping.
          */
         PlanLayout: {
             /** Units */
@@ -3116,7 +3116,7 @@ export interface components {
         };
         /**
          * PlanPreview
-         * @description `plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes;
+         * @description `plan`: yaml for the option `parallel`, null if ranks would be compared one by one; `units`: number of units;
          *     `layout`: the same as data, null with more than 512 ranks.
          */
         PlanPreview: {
@@ -3135,7 +3135,7 @@ export interface components {
         /**
          * PlanSide
          * @description `ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage; `context`, `experts`:
-         *     how many replicas after one another share a sequence, and the experts.
+         *     how many consecutive replicas share a sequence, and the experts.
          */
         PlanSide: {
             /** Ranks */
@@ -3153,7 +3153,7 @@ export interface components {
         };
         /**
          * PlanTrial
-         * @description What joining made of one unit; `tensors`: at most 200 of `tensor_count`.
+         * @description How one unit would be joined; `tensors`: at most 200 of `tensor_count`.
          */
         PlanTrial: {
             unit: components["schemas"]["JoinedUnit"];
@@ -3173,7 +3173,7 @@ export interface components {
         };
         /**
          * PolicyTrial
-         * @description Calls of one step and rank by verdict, now and under the policy; `rows`: the worst of those that change.
+         * @description Calls of one step and rank by verdict, now and with the policy; `rows`: the worst calls that change.
          */
         PolicyTrial: {
             /** Step */
@@ -3195,7 +3195,7 @@ export interface components {
         };
         /**
          * PrecheckStanding
-         * @description Nodes by word; `devices` they were run on. `total` 0: no pre-check is there.
+         * @description Number of nodes by word; `devices` that they ran on. `total` 0: there is no pre-check.
          */
         PrecheckStanding: {
             /** Total */
@@ -3209,7 +3209,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description `records`: whole records that were read of a file that ends too early, null for other problems.
+         * @description `records`: number of whole records read from a file that ends too early, null for other problems.
          */
         Problem: {
             /** Loc */
@@ -3224,7 +3224,7 @@ export interface components {
         };
         /**
          * Producer
-         * @description The record `item`, an output of `node`, that an argument is: named by the dump, or `inferred` from equal values.
+         * @description The record `item`, an output of `node`, that became an argument: named by the dump, or `inferred` from equal values.
          */
         Producer: {
             /** Node */
@@ -3236,7 +3236,7 @@ export interface components {
         };
         /**
          * ProposedRule
-         * @description A rename rule; `labels`, `pairs`: what it makes together with the others; `examples`: at most three.
+         * @description A rename rule; `labels`, `pairs`: its share when used with the others; `examples`: at most three.
          */
         ProposedRule: {
             /** Rule */
@@ -3250,7 +3250,7 @@ export interface components {
         };
         /**
          * RankRun
-         * @description `run` is null where nothing beside the dump tells, and in a dump that an older version read.
+         * @description `run` is null if no file beside the dump says so, and for a dump that an older version read.
          */
         RankRun: {
             /** Step */
@@ -3261,7 +3261,7 @@ export interface components {
         };
         /**
          * Reached
-         * @description A rank that received what an origin on another one spoiled, and the call through which.
+         * @description A rank that received wrong data caused by an origin on another rank, and the call through which it came.
          */
         Reached: {
             /** Rank */
@@ -3288,7 +3288,7 @@ export interface components {
         };
         /**
          * RenameRule
-         * @description `labels`: labels of the target that it renames; `pairs`: calls whose partner has the new label.
+         * @description `labels`: number of renamed labels of the target; `pairs`: calls whose partner has the new label.
          */
         RenameRule: {
             /** Rule */
@@ -3307,7 +3307,7 @@ export interface components {
         };
         /**
          * RuleProposals
-         * @description `now`: what is matched without these rules, `after`: with all of them.
+         * @description `now`: the matching without these rules, `after`: with all of them.
          */
         RuleProposals: {
             /** Rules */
@@ -3345,7 +3345,7 @@ export interface components {
         };
         /**
          * SaidNote
-         * @description What to say of a call; `ticket` should name it in `text`.
+         * @description A note on a call; for a `ticket`, `text` should name it.
          */
         SaidNote: {
             /**
@@ -3361,10 +3361,10 @@ export interface components {
         };
         /**
          * Script
-         * @description `file` is a name for it; it reads tensors below the dump's folder on the server (`--data` of the script: elsewhere).
+         * @description `file` is a name for the script. It reads tensors below the dump's folder on the server (option `--data`: elsewhere).
          *
-         *     `files` of them are there; `tensors` is how many its arguments are. Without any it makes its numbers up.
-         *     Where the call cannot be run alone `text` is null and `refused` says why.
+         *     `tensors`: number of its tensor arguments; `files`: how many of them have a file. Without files it makes up its numbers.
+         *     If the call cannot be run alone, `text` is null and `refused` says why.
          */
         Script: {
             /** Name */
@@ -3404,7 +3404,7 @@ export interface components {
         /**
          * StackFrame
          * @description One text of a call stack, in its order. `own`: the user's own code, not Python's or a framework's; `code`: the source
-         *     line, empty where the dump has none. A text of an unknown form is `file` as a whole, `line` null.
+         *     line, empty if the dump has none. A text of an unknown form is completely in `file`, and `line` is null.
          */
         StackFrame: {
             /** File */
@@ -3420,8 +3420,8 @@ export interface components {
         };
         /**
          * Standing
-         * @description Distances from the reference; `ratio` is the target's by the golden's, `inverse` the golden's by the target's, distances
-         *     below the floor counting as the floor; `measure`: relative L2 (bulk), or that of the largest element (peak).
+         * @description Distances from the reference; `ratio` is the target's divided by the golden's, `inverse` the golden's divided by the
+         *     target's (distances below the floor count as the floor); `measure`: relative L2 (bulk), or the largest element (peak).
          */
         Standing: {
             /**
@@ -3506,7 +3506,7 @@ export interface components {
         };
         /**
          * Summary
-         * @description `problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none; `nothing_met`: both
+         * @description `problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
          *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none.
          */
         Summary: {
@@ -3544,7 +3544,7 @@ export interface components {
         };
         /**
          * TakenPrecheck
-         * @description `rows`: nodes of which something is kept now; `unknown`: rows about nodes that the dump has not
+         * @description `rows`: number of nodes with a result now; `unknown`: rows for nodes that the dump does not have
          */
         TakenPrecheck: {
             /** Rows */
@@ -3567,7 +3567,7 @@ export interface components {
         };
         /**
          * TreeLevel
-         * @description Children of `parent` (null: the top) around the one on the way.
+         * @description Children of `parent` (null: the top) around the one on the path.
          */
         TreeLevel: {
             /** Items */
@@ -3585,7 +3585,7 @@ export interface components {
         };
         /**
          * TreeLevels
-         * @description `depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete.
+         * @description `depth`: levels of the whole path; `next`: value of `from` for the next request, null if the path is complete.
          */
         TreeLevels: {
             /** Levels */
@@ -3602,7 +3602,7 @@ export interface components {
         };
         /**
          * TreeRow
-         * @description `nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null where nothing
+         * @description `nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null if nothing
          *     was dumped. A dump's tree has neither verdict nor match nor counts.
          */
         TreeRow: {
@@ -3646,8 +3646,8 @@ export interface components {
         };
         /**
          * TrendCell
-         * @description The worst of a bucket of steps: `verdict` first met at `step` and `rank`, largest `score` and relative `error`; `target`
-         *     and `golden`: the statistic asked for, of both sides' outputs.
+         * @description The worst of a bucket of steps: `verdict`, first at `step` and `rank`, largest `score` and relative `error`; `target`
+         *     and `golden`: the requested statistic of both sides' outputs.
          */
         TrendCell: {
             /** Bucket */
@@ -3684,7 +3684,7 @@ export interface components {
         };
         /**
          * TrendPage
-         * @description `steps`: the buckets that cells name by their place.
+         * @description `steps`: the buckets; cells give their index.
          */
         TrendPage: {
             /** Steps */
@@ -3707,8 +3707,8 @@ export interface components {
         };
         /**
          * TrendRow
-         * @description `rank`: null where ranks share the row; `growth`: factor of the score per step, null with fewer than three values, the
-         *     others: of the statistic asked for; `first_bad`: where No was first reached.
+         * @description `rank`: null if the row is for all ranks; `growth`: factor of the score per step, null with fewer than three values, the
+         *     others: of the requested statistic; `first_bad`: step and rank of the first No.
          */
         TrendRow: {
             /** Name */
@@ -3738,8 +3738,8 @@ export interface components {
         };
         /**
          * TrialTensor
-         * @description `way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy, and of how many
-         *     `members`; `shape`: of the whole, joined along `dimension`; `sizes`: of the parts along it, null where they are alike.
+         * @description `way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty for a copy, and the number
+         *     of `members`; `shape`: of the whole, joined along `dimension`; `sizes`: of the parts along it, null if they are equal.
          */
         TrialTensor: {
             /** Side */
@@ -3761,9 +3761,9 @@ export interface components {
         };
         /**
          * TriedPlan
-         * @description What joining would make of one step (the first) and unit (the first); `options`: those that change what is matched.
+         * @description How one step and unit (the first ones) would be joined; `options`: those that change the matching.
          *
-         *     `q`: part of the names of the tensors that are listed; `copies`: list those too that are equal on all ranks.
+         *     `q`: list only tensors whose name contains this; `copies`: list also tensors that are equal on all ranks.
          */
         TriedPlan: {
             /** Target */
@@ -3839,7 +3839,7 @@ export interface components {
         };
         /**
          * Upload
-         * @description `files`, `bytes`: announced; `whole`: files that are there; `there`: bytes; `dump`: what it became, once finished.
+         * @description `files`, `bytes`: announced; `whole`: whole files that arrived; `there`: bytes that arrived; `dump`: the finished dump.
          */
         Upload: {
             /** Id */
@@ -3862,7 +3862,7 @@ export interface components {
         /**
          * UploadRoom
          * @description `limit`: bytes one upload may have; `free`: bytes left on the disk; `request`: bytes one request may carry;
-         *     `hours`: how long an upload that broke off is kept.
+         *     `hours`: how long an interrupted upload is kept.
          */
         UploadRoom: {
             /** Limit */
@@ -3878,7 +3878,7 @@ export interface components {
         };
         /**
          * UploadedFile
-         * @description `bytes`: there; `size`: of the whole file
+         * @description `bytes`: bytes that have arrived; `size`: of the whole file
          */
         UploadedFile: {
             /** Path */
@@ -3907,7 +3907,7 @@ export interface components {
         };
         /**
          * ValuePage
-         * @description `steps`: the buckets that cells name by their place.
+         * @description `steps`: the buckets; cells give their index.
          */
         ValuePage: {
             /** Steps */
@@ -3943,8 +3943,8 @@ export interface components {
         };
         /**
          * Values
-         * @description `rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
-         *     `places` only where `at` and `within` were left out; `missing` says why there is nothing.
+         * @description `rows`: cells from index `row` and `column` on along `axes` (down and across; only across for a vector), including `at`.
+         *     `places` only if `at` and `within` were left out; `missing` says why there is nothing.
          */
         Values: {
             /** Item */

@@ -147,6 +147,8 @@ def test_p_error_1_a_second_copy_on_the_path_is_named_with_the_one_in_use(tmp_pa
     assert str(other) in found
     assert str(SOURCE / "dumpscope_capture") in found
     assert "PYTHONPATH" in found
+    shutil.copytree(SOURCE / "dumpscope_capture", tmp_path / "same" / "dumpscope_capture")
+    assert list(shadows([str(SOURCE), str(tmp_path / "same")])) == []
 
 
 def test_p_error_2_the_rank_is_the_launchers_and_two_processes_never_share_a_file() -> None:

@@ -1,1 +1,1 @@
-"""Wire models: what travels, as OpenAPI describes it."""
+"""Models of requests and replies, as OpenAPI describes them."""

@@ -1,6 +1,6 @@
-"""What every answer is built of: numbers and times as they travel, pages, errors, problems, sentences, stack frames.
+"""Common parts of all replies: numbers and times, pages, errors, problems, sentences, stack frames.
 
-A model whose fields are a row's own is made by `model_validate(row)`; `Annotated` says where a field travels differently.
+A model with the same fields as a row is made by `model_validate(row)`; `Annotated` converts a field that is sent in another form.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dumpscope.export.stack_frames import SENT_FRAMES, read_frames
 from dumpscope.texts import said_of
 
 EXACT: Final = 2**53
-"""Beyond it a browser rounds integers."""
+"""Browsers round larger integers."""
 
 PROBLEMS: Final = 200
 """Problems sent at once."""
 
 
 def real(value: float | int | str | bool | None) -> float | int | str | None:
-    """A number as it travels: see `Real`."""
+    """A number in the form in which it is sent: see `Real`."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -57,7 +57,7 @@ def first(limit: int) -> Callable[[Sequence[Any]], list[Any]]:
 
 
 def _frames(stack: Sequence[Any]) -> list[Any]:
-    """A stack's texts as frames; frames stay."""
+    """Convert a stack's texts to frames; frames are not changed."""
     return list(stack) if stack and not isinstance(stack[0], str) else list(read_frames(stack[:SENT_FRAMES]))
 
 
@@ -97,8 +97,8 @@ class Error(Wire):
 
 
 class Page(Wire, Generic[Row]):
-    """`next` is null on the last page; `prev` only appears where a list can be walked backwards; `start` is the place of
-    the first item in the whole list, null where that would have to be counted."""
+    """`next` is null on the last page; `prev` only appears if a list can be read backwards; `start` is the position of
+    the first item in the whole list, null if it would have to be counted."""
 
     items: list[Row]
     next: str | None
@@ -108,7 +108,7 @@ class Page(Wire, Generic[Row]):
 
 
 class Problem(Wire):
-    """`records`: whole records that were read of a file that ends too early, null for other problems."""
+    """`records`: number of whole records read from a file that ends too early, null for other problems."""
 
     loc: str
     kind: str
@@ -119,7 +119,7 @@ class Problem(Wire):
 
 class StackFrame(Wire):
     """One text of a call stack, in its order. `own`: the user's own code, not Python's or a framework's; `code`: the source
-    line, empty where the dump has none. A text of an unknown form is `file` as a whole, `line` null."""
+    line, empty if the dump has none. A text of an unknown form is completely in `file`, and `line` is null."""
 
     file: str
     line: int | None
@@ -134,7 +134,7 @@ class Accepted(Wire):
 
 
 def phrases_of(sentence: str | None) -> list[Phrase] | None:
-    """The sentence as data, None where there is none behind it."""
+    """The sentence as data, None if it has no phrase."""
     said = said_of(sentence)
     return None if said is None else [Phrase.model_validate(one) for one in said]
 
@@ -143,4 +143,4 @@ Problems = Annotated[list[Problem], BeforeValidator(first(PROBLEMS))]
 Stack = Annotated[list[str], BeforeValidator(first(SENT_FRAMES))]
 Frames = Annotated[list[StackFrame], BeforeValidator(_frames)]
 FramesOfStack = Annotated[Frames, Field(validation_alias=AliasChoices("frames", "stack"))]
-"""Frames of a row that holds their texts as `stack`."""
+"""Frames from the texts in the `stack` of a row."""

@@ -1,4 +1,4 @@
-"""What callers send: request bodies, as OpenAPI describes them."""
+"""Request bodies, as OpenAPI describes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from dumpscope.api.models.base import DumpId
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-"""Something that can be read and clicked."""
+"""A name that can be read and clicked."""
 
 
 class NewDump(BaseModel):
@@ -27,7 +27,7 @@ class DumpChange(BaseModel):
 
 class ComparisonOptions(BaseModel):
     """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
-    file of fusion rules; matches: that of a file of matches made by hand; parallel: that of a plan of how ranks are joined, see
+    file of fusion rules; matches: text of a file of matches made by hand; parallel: text of a plan for joining ranks, see
     docs/parallel.md."""
 
     model_config = ConfigDict(extra="forbid")
@@ -57,9 +57,9 @@ class NewPlan(BaseModel):
 
 
 class TriedPlan(NewPlan):
-    """What joining would make of one step (the first) and unit (the first); `options`: those that change what is matched.
+    """How one step and unit (the first ones) would be joined; `options`: those that change the matching.
 
-    `q`: part of the names of the tensors that are listed; `copies`: list those too that are equal on all ranks.
+    `q`: list only tensors whose name contains this; `copies`: list also tensors that are equal on all ranks.
     """
 
     options: ComparisonOptions = ComparisonOptions()
@@ -70,7 +70,7 @@ class TriedPlan(NewPlan):
 
 
 class MatchingOptions(BaseModel):
-    """The options of a comparison that change what is matched; what is left out is as the comparison has it."""
+    """The options of a comparison that change the matching; an option that is left out is as in the comparison."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -84,7 +84,7 @@ class MatchingOptions(BaseModel):
 
 
 class HandMatch(BaseModel):
-    """Two nodes that are one call."""
+    """Two nodes that are the same call."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Wire models of a comparison, its summary and its origins."""
+"""Models of a comparison, its summary and its origins."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ ORIGINS: Final = 100
 
 HIGH: Final = 0.8
 MEDIUM: Final = 0.5
-"""Confidence from which an origin is called high or medium."""
+"""Lowest confidences that are called high and medium."""
 
 NAMED_POLICY: Final = 60
-"""A policy text longer than this is a file's, not a name."""
+"""A longer policy text is the content of a file, not a name."""
 
 
 def _confidence_word(confidence: float | str) -> str:
@@ -110,14 +110,14 @@ class FirstNo(Wire):
 
 
 class Reached(Wire):
-    """A rank that received what an origin on another one spoiled, and the call through which."""
+    """A rank that received wrong data caused by an origin on another rank, and the call through which it came."""
 
     rank: int
     node: str
 
 
 class Origin(Wire):
-    """`hidden`: the difference is only first seen here, since its cause was not dumped."""
+    """`hidden`: the difference is first visible here, but its cause was not dumped."""
 
     step: int
     rank: int
@@ -181,7 +181,7 @@ class Reference(Wire):
 
 
 class Summary(Wire):
-    """`problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none; `nothing_met`: both
+    """`problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none."""
 
     schema_: Annotated[int, Field(alias="schema", serialization_alias="schema")]
@@ -204,7 +204,7 @@ class Summary(Wire):
 
 
 def comparison(row: ComparisonRow) -> Comparison:
-    """A comparison as it is listed."""
+    """A comparison as it appears in the list."""
     answer = row.answer
     return Comparison(
         id=row.id,
@@ -233,7 +233,7 @@ def _policy_name(text: str) -> str:
 
 
 def summarize(answer: Answer, units: Sequence[StoredUnit]) -> Summary:
-    """What a comparison found. units: all of it, with their counts"""
+    """The result of a comparison. units: all its units, with their counts"""
     classes: dict[str, int] = {}
     for unit in units:
         for word, count in unit.counts["classes"].items():
@@ -263,4 +263,4 @@ _ANSWERED: Final = (
     "mode", "policy", "target", "golden", "counts", "first_no", "origins", "problems", "settings", "settings_said",
     "reference",
 )  # fmt: skip
-"""Fields of a summary that are an answer's own."""
+"""Fields of a summary that an answer has under the same name."""

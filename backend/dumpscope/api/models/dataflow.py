@@ -1,4 +1,4 @@
-"""Wire models of one hop of data flow between the calls of a comparison."""
+"""Models of the data flow one step before and after a call of a comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dumpscope.api.models.pairs import NodeRow
 
 
 class FlowInput(Wire):
-    """`item`: the record's name; `producer`: what made the tensor, `made`: its name there; `untold`: why nothing did."""
+    """`item`: the record's name; `producer`: the call that made the tensor, `made`: its name there; `untold`: why unknown."""
 
     pair: int
     item: Annotated[str, Field(validation_alias=AliasPath("leaf", "name"))]
@@ -25,7 +25,7 @@ class FlowInput(Wire):
 
 
 class FlowConsumer(Wire):
-    """`item`: the record's name as the consumer's input; `made`: its name as the node's output, null where not told apart."""
+    """`item`: the record's name as the consumer's input; `made`: its name as the node's output, null if not known."""
 
     pair: int
     item: Annotated[str, Field(validation_alias=AliasPath("leaf", "name"))]
@@ -38,8 +38,8 @@ class FlowConsumer(Wire):
 
 
 class FlowSource(Wire):
-    """A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call,
-    `sent` by another `rank`, or taken to come from the last differing call `before`, where nothing tells."""
+    """One step back along the difference: `received` from the call that made it, `inside` the module, `saved` by the forward
+    call, `sent` by another `rank`, or, if none of these is known, assumed to come from the last differing call `before`."""
 
     node: NodeRow
     way: Literal["received", "inside", "saved", "before", "sent"]
@@ -47,8 +47,8 @@ class FlowSource(Wire):
 
 
 class Flow(Wire):
-    """`inputs` holds the worst 100 of `input_count` tensors; `consumers` 50 of `consumer_count`, those that differ first;
-    `source` is null where the difference begins, and where nothing differs."""
+    """`inputs` holds the worst 100 of `input_count` tensors; `consumers` 50 of `consumer_count`, differing ones first;
+    `source` is null where the difference begins, and if nothing differs."""
 
     node: NodeRow
     inputs: list[FlowInput]

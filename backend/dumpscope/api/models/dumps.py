@@ -1,4 +1,4 @@
-"""Wire models of a dump, its nodes and their records."""
+"""Models of a dump, its nodes and their records."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DumpNodeRow(Wire):
 
 
 class Producer(Wire):
-    """The record `item`, an output of `node`, that an argument is: named by the dump, or `inferred` from equal values."""
+    """The record `item`, an output of `node`, that became an argument: named by the dump, or `inferred` from equal values."""
 
     node: str
     item: str

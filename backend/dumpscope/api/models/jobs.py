@@ -1,4 +1,4 @@
-"""Wire models of background work and of the server's health."""
+"""Models of background work and of the server's health."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _said(message: Any) -> Any:
 
 
 class Health(Wire):
-    """results: files of which the server shows copies: what is changed ends with it"""
+    """results: files that the server shows as copies; changes are lost when it ends"""
 
     version: str
     database: Literal["sqlite", "postgresql"]

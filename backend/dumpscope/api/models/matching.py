@@ -1,4 +1,4 @@
-"""Wire models of a matching that is tried, and of matches made by hand."""
+"""Models of a matching preview, and of matches made by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SENT = 500
 
 
 class RenameRule(Wire):
-    """`labels`: labels of the target that it renames; `pairs`: calls whose partner has the new label."""
+    """`labels`: number of renamed labels of the target; `pairs`: calls whose partner has the new label."""
 
     rule: str
     labels: int
@@ -50,7 +50,7 @@ class RuleExample(Wire):
 
 
 class ProposedRule(Wire):
-    """A rename rule; `labels`, `pairs`: what it makes together with the others; `examples`: at most three."""
+    """A rename rule; `labels`, `pairs`: its share when used with the others; `examples`: at most three."""
 
     rule: str
     labels: int
@@ -59,7 +59,7 @@ class ProposedRule(Wire):
 
 
 class RuleProposals(Wire):
-    """`now`: what is matched without these rules, `after`: with all of them."""
+    """`now`: the matching without these rules, `after`: with all of them."""
 
     rules: list[ProposedRule]
     now: MatchingPreview
@@ -67,10 +67,10 @@ class RuleProposals(Wire):
 
 
 class HandEdit(Wire):
-    """`match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
+    """`match`: target and golden are the same call; `unmatch`: the given one has no partner, the other is null.
 
-    `state`: `applied` where the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
-    node, `absent` where this step and rank lacks a node that it names.
+    `state`: `applied` if the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
+    node, `absent` if this step and rank does not have one of the nodes.
     """
 
     kind: Literal["match", "unmatch"]
@@ -80,8 +80,8 @@ class HandEdit(Wire):
 
 
 class HandEdits(Wire):
-    """The last of `count` edits that fit one reply, in the order in which they were made. They take effect when the comparison is
-    compared again; `waiting` of all do not show in its result yet."""
+    """The last of `count` edits that fit in one reply, in the order in which they were made. They take effect when the comparison
+    is compared again; `waiting`: number of edits that are not in its result yet."""
 
     edits: list[HandEdit]
     count: int

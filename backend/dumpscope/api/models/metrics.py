@@ -1,4 +1,4 @@
-"""Wire models of the metrics of a pair of tensors."""
+"""Models of the metrics of a pair of tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dumpscope.api.models.base import Wire
 
 class Metric(Wire):
     """A number of a pair of tensors. name: its key in `metrics`; unit: "" for a ratio or the unit of the data
-    formula: with t the target, g the golden, d = t - g; label_zh: "" where it has no Chinese label"""
+    formula: with t the target, g the golden, d = t - g; label_zh: "" if it has no Chinese label"""
 
     name: str
     label: str

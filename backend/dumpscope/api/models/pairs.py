@@ -1,4 +1,4 @@
-"""Wire models of node pairs and item pairs, of the communications of a call, and of the strip."""
+"""Models of node pairs and item pairs, of the communications of a call, and of the strip."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _record_name(record: Record | str | None) -> str | None:
 
 
 class Standing(Wire):
-    """Distances from the reference; `ratio` is the target's by the golden's, `inverse` the golden's by the target's, distances
-    below the floor counting as the floor; `measure`: relative L2 (bulk), or that of the largest element (peak)."""
+    """Distances from the reference; `ratio` is the target's divided by the golden's, `inverse` the golden's divided by the
+    target's (distances below the floor count as the floor); `measure`: relative L2 (bulk), or the largest element (peak)."""
 
     target: Real
     golden: Real
@@ -33,9 +33,9 @@ class Standing(Wire):
 
 
 class NodeRow(Wire):
-    """`address`: what names the row alone: its name, or `golden:` and that where the target has another node of the same name;
-    `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
-    the output that decides, null where no reference was measured."""
+    """`address`: unique name of the row: its name, or `golden:` and its name if the target has another node of the same name;
+    `leftover`: why the call has no partner, null if it has one; `beside`: the call that shows the cause; `standing`: of
+    the output that decides, null if no reference was measured."""
 
     pair: int
     order: int
@@ -96,14 +96,14 @@ class PairWithDetail(Pair):
 
 
 class Half(Wire):
-    """What went one way; `score` is the worst of its tensors."""
+    """The tensors of one direction; `score` is that of the worst."""
 
     verdict: VerdictWord
     score: Real
 
 
 class CollectivePart(Wire):
-    """One rank's part in a communication; `gave` or `took` is null where the call reads or writes nothing there."""
+    """One rank's part in a communication; `gave` or `took` is null if the call reads or writes nothing on this rank."""
 
     rank: int
     node: str
@@ -114,7 +114,7 @@ class CollectivePart(Wire):
 
 class Collective(Wire):
     """One communication of all its ranks. `call` counts those of its kind and group before it; `ranks` are the group's, `missing`
-    those without a part; `faulty`: all that was given agrees and a result does not; `parts` holds 64 of `part_count`."""
+    those without a part; `faulty`: all inputs agree and a result does not; `parts` holds 64 of `part_count`."""
 
     id: int
     step: int

@@ -1,4 +1,4 @@
-"""Wire models of how ranks are joined."""
+"""Models of joined ranks and their plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dumpscope.texts import english
 UNITS: Final = 200
 """Units sent at once."""
 LAID_OUT: Final = 512
-"""Ranks up to which a plan is sent as data too."""
+"""Most ranks for which a plan is also sent as data."""
 TENSORS: Final = 200
 """Tensors of a trial sent at once."""
 
@@ -31,8 +31,8 @@ class Stray(Wire):
 class JoinedSide(Wire):
     """`ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage.
 
-    `shards`, `context`, `replicas`: how many tensors were made in which way (copy, sum, skip, odd, `dimension 1`, and among them
-    padded) of parts of the model, of the sequence, of the batch; `experts`: calls inside experts, left out.
+    `shards`, `context`, `replicas`: number of tensors per way (copy, sum, skip, odd, `dimension 1`, and padded ones among them),
+    joined from parts of the model, of the sequence, of the batch; `experts`: number of left-out calls inside experts.
     """
 
     ranks: list[list[list[int]]]
@@ -56,7 +56,7 @@ class JoinedUnit(Wire):
 
 
 class Joined(Wire):
-    """`plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases;
+    """`plan`: yaml for the option `parallel`; `reasons`: reasons for the plan; `reasons_said`: the same as phrases;
     `units`: at most 200 of `unit_count`."""
 
     plan: str
@@ -67,14 +67,14 @@ class Joined(Wire):
 
 
 class ComparisonPlan(Wire):
-    """`joined` is null where ranks were compared one by one."""
+    """`joined` is null if ranks were compared one by one."""
 
     joined: Joined | None
 
 
 class PlanSide(Wire):
     """`ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage; `context`, `experts`:
-    how many replicas after one another share a sequence, and the experts."""
+    how many consecutive replicas share a sequence, and the experts."""
 
     ranks: list[list[list[int]]]
     offsets: list[int]
@@ -98,7 +98,7 @@ class PlanDimension(Wire):
 
 
 class PlanLayout(Wire):
-    """What the plan's yaml says, as data: an edited one is sent as JSON of the same keys, with `dimensions` as a mapping."""
+    """The plan's yaml as data. An edited plan is sent as JSON with the same keys, with `dimensions` as a mapping."""
 
     units: list[PlanUnit]
     gradients: str | None
@@ -106,7 +106,7 @@ class PlanLayout(Wire):
 
 
 class PlanPreview(Wire):
-    """`plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes;
+    """`plan`: yaml for the option `parallel`, null if ranks would be compared one by one; `units`: number of units;
     `layout`: the same as data, null with more than 512 ranks."""
 
     plan: str | None
@@ -118,8 +118,8 @@ class PlanPreview(Wire):
 
 
 class TrialTensor(Wire):
-    """`way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy, and of how many
-    `members`; `shape`: of the whole, joined along `dimension`; `sizes`: of the parts along it, null where they are alike."""
+    """`way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty for a copy, and the number
+    of `members`; `shape`: of the whole, joined along `dimension`; `sizes`: of the parts along it, null if they are equal."""
 
     side: str
     name: str
@@ -132,7 +132,7 @@ class TrialTensor(Wire):
 
 
 class PlanTrial(Wire):
-    """What joining made of one unit; `tensors`: at most 200 of `tensor_count`."""
+    """How one unit would be joined; `tensors`: at most 200 of `tensor_count`."""
 
     unit: JoinedUnit
     tensors: list[TrialTensor]

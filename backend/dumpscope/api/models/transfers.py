@@ -1,4 +1,4 @@
-"""What travels while an upload is sent in pieces (docs/rest.md)."""
+"""Models of uploads in pieces (docs/rest.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]
 
 
 class NewUpload(BaseModel):
-    """What will come. `name`: of the dump; its top folder's or archive's when left out."""
+    """Announces an upload. `name`: of the dump; if left out, that of its top folder or archive."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -23,7 +23,7 @@ class NewUpload(BaseModel):
 
 class UploadRoom(Wire):
     """`limit`: bytes one upload may have; `free`: bytes left on the disk; `request`: bytes one request may carry;
-    `hours`: how long an upload that broke off is kept."""
+    `hours`: how long an interrupted upload is kept."""
 
     limit: int
     free: int
@@ -33,7 +33,7 @@ class UploadRoom(Wire):
 
 
 class Upload(Wire):
-    """`files`, `bytes`: announced; `whole`: files that are there; `there`: bytes; `dump`: what it became, once finished."""
+    """`files`, `bytes`: announced; `whole`: whole files that arrived; `there`: bytes that arrived; `dump`: the finished dump."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class Upload(Wire):
 
 
 class UploadedFile(Wire):
-    """`bytes`: there; `size`: of the whole file"""
+    """`bytes`: bytes that have arrived; `size`: of the whole file"""
 
     path: str
     bytes: int

@@ -1,4 +1,4 @@
-"""Wire models of a module tree: its rows, the way to a node, and the rows beside that way."""
+"""Models of a module tree: its rows, the path to a node, and the rows beside the path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TreeCounts(Wire):
 
 
 class TreeRow(Wire):
-    """`nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null where nothing
+    """`nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null if nothing
     was dumped. A dump's tree has neither verdict nor match nor counts."""
 
     entry: int
@@ -42,13 +42,13 @@ class TreePath(Wire):
 
 
 class TreeLevel(Page[TreeRow]):
-    """Children of `parent` (null: the top) around the one on the way."""
+    """Children of `parent` (null: the top) around the one on the path."""
 
     parent: int | None
 
 
 class TreeLevels(Wire):
-    """`depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete."""
+    """`depth`: levels of the whole path; `next`: value of `from` for the next request, null if the path is complete."""
 
     levels: list[TreeLevel]
     depth: int

@@ -1,4 +1,4 @@
-"""Is the server well."""
+"""Health of the server."""
 
 from __future__ import annotations
 

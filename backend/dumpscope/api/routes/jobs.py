@@ -43,7 +43,7 @@ def one(job_id: Id, state: Shared) -> Response:
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
 async def events(job_id: Id, state: Shared) -> Response:
-    """Events `progress`, `done` and `failed` (cancelled jobs too), each with the job as data; the present state comes first."""
+    """Events `progress`, `done` and `failed` (also if cancelled), each with the job as data; the current state comes first."""
     first = await run_in_threadpool(state.jobs.get, job_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_stream(state, first), headers=headers, media_type="text/event-stream")

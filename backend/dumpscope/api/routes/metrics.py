@@ -1,4 +1,4 @@
-"""What the numbers of a pair of tensors are: labels, units and formulas."""
+"""The metrics of a pair of tensors: labels, units and formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ router = APIRouter(tags=["metrics"])
 
 @router.get("/metrics", response_model=Metrics)
 def list_metrics() -> Response:
-    """Metrics of pairs of tensors in the order in which they are shown, those of other installed packages last."""
+    """Metrics of a pair of tensors, in the order of display; metrics of other installed packages come last."""
     names = Metric.model_fields
     listed = [Metric(**{name: getattr(metric, name) for name in names}) for metric in all_metrics()]
     return reply(Metrics(items=listed))

@@ -1,1 +1,1 @@
-"""Bodies of uploads while they stream."""
+"""Reads bodies of uploads while they stream."""

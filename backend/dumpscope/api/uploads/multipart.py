@@ -1,4 +1,4 @@
-"""Takes a multipart upload apart while it streams: every file goes to a store as it comes."""
+"""Splits a multipart upload while it streams: every file goes to a store as it arrives."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dumpscope.errors import LimitError, UsageError
 from dumpscope.texts import say
 
 NAME_LIMIT: Final = 64
-"""Letters of a form field other than a file that are read (the dump's name, the CRC-32 of the file behind it)."""
+"""Most letters of a form field other than a file (the dump's name, the CRC-32 of the file after it)."""
 
 
 class Store(Protocol):
-    """Where the files of an upload go, one after the other."""
+    """Stores the files of an upload, one after the other."""
 
     def refusal(self, name: str) -> str | None:
-        """Why the file is left out, None where it may be written."""
+        """Why the file is left out, None if it may be written."""
 
     def refuse(self, name: str, reason: str) -> None:
-        """It was left out."""
+        """Note that the file was left out."""
 
     def create(self, name: str) -> BinaryIO:
-        """What takes its bytes."""
+        """A stream that takes the file's bytes."""
 
     def complete(self, name: str) -> None:
-        """All of them came, and the stream is closed."""
+        """Called when all bytes have arrived and the stream is closed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,10 +44,10 @@ class Received:
 
 
 class Receiver:
-    """Feed it the body's pieces with `write`, then `finish`.
+    """Call `write` with each piece of the body, then `finish`.
 
-    Raises UsageError for a body that is not multipart, LimitError past `limit` bytes or `files` files, ConflictError where a file
-    is not what the field `crc32` before it says; what was written then is for the caller to remove.
+    Raises UsageError for a body that is not multipart, LimitError past `limit` bytes or `files` files, ConflictError if a file
+    does not match the field `crc32` before it; then the caller must remove the written files.
     """
 
     def __init__(self, content_type: str, store: Store, *, limit: int, files: int) -> None:

@@ -1,4 +1,4 @@
-"""What an upload in one request and one in pieces share: taking files from a request, and making them a dump."""
+"""Common parts of uploads in one request and in pieces: read files from a request, and make a dump from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BODY: Final[dict[str, Any]] = {
 
 
 async def receive(request: Request, store: Batch, *, limit: int, files: int) -> Received:
-    """Take the files of a multipart body. limit: bytes; files: how many may come"""
+    """Read the files of a multipart body. limit: most bytes; files: most files"""
     receiver = Receiver(request.headers.get("content-type", ""), store, limit=limit, files=files)
     try:
         await pour(request, receiver.write)
@@ -64,7 +64,7 @@ async def receive(request: Request, store: Batch, *, limit: int, files: int) -> 
 
 
 async def pour(request: Request, write: Callable[[bytes], None]) -> None:
-    """Hand the body on in pieces of a MiB, each from a thread; raises UsageError where the connection ends before the body."""
+    """Pass the body on in pieces of a MiB, each in a thread; raises UsageError if the connection ends before the body."""
     waiting = bytearray()
     try:
         async for piece in request.stream():
@@ -79,9 +79,9 @@ async def pour(request: Request, write: Callable[[bytes], None]) -> None:
 
 
 def finish(state: State, upload: Unfinished, arrived: Sequence[str] = ()) -> Response:
-    """Make the files of an upload a dump, and read it: the 202 that says so. Raises UsageError where they are none.
+    """Make the files of an upload a dump, and start reading it; returns the 202 reply. Raises UsageError if there are no files.
 
-    arrived: their names in the order they came, where that is known
+    arrived: their names in the order of arrival, if known
     """
     state.settings.uploads.mkdir(parents=True, exist_ok=True)
     dump_id = create_dump(state.database, name="upload", path=str(state.settings.uploads), owned=True)
@@ -112,7 +112,7 @@ def _become(state: State, dump_id: str, files: Sequence[str], problems: Sequence
 
 
 def _refuse_archives(files: Sequence[str]) -> None:
-    """Raise UsageError for archives that came in company: only one that comes alone is unpacked."""
+    """Raise UsageError for archives together with other files: only a single archive is unpacked."""
     archives = [name for name in files if name.lower().endswith(ARCHIVES)]
     if not archives or len(files) == 1 or any(name.endswith(".json") for name in files):
         return
@@ -135,7 +135,7 @@ def upload_limits(state: State) -> tuple[int, int]:
 
 
 def check_space(state: State, announced: int, there: int = 0) -> None:
-    """Raises LimitError for an upload that cannot fit. announced: its bytes; there: those of them that arrived already"""
+    """Raise LimitError for an upload that is too large. announced: its bytes; there: its bytes that have already arrived"""
     limit, free = upload_limits(state)
     if announced > limit or announced - there > free:
         raise LimitError(
@@ -145,6 +145,6 @@ def check_space(state: State, announced: int, there: int = 0) -> None:
 
 
 def _free_bytes(folder: Path) -> int:
-    """Bytes that can still be written where `folder` lies."""
+    """Free bytes on the disk of `folder`."""
     stat = os.statvfs(folder)
     return stat.f_bavail * stat.f_frsize

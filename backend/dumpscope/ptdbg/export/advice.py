@@ -22,10 +22,14 @@ _RUNNING: Final = re.compile(r"batch_norm.*forward[._]input\.[12]\b")
 
 
 def advice(answer: Answer, table: Table) -> str:
-    """Text of the file. Line: of the suspect in the csv, where the heading is line 1; NA where nothing is suspect.
+    """Text of the file, the first No last. Line: of the suspect in the csv, where the heading is line 1; NA without a suspect.
 
     Further independent causes follow the first, with commas; what they only spread to is never named.
     """
+    return _suspects(answer, table) + _first_no(table)
+
+
+def _suspects(answer: Answer, table: Table) -> str:
     own = [origin for origin in answer.origins if (origin.step, origin.rank) == (table.step, table.rank)]
     if own:
         found = [_find_suspect(table, origin) for origin in own]
@@ -43,6 +47,15 @@ def advice(answer: Answer, table: Table) -> str:
 
 def _text(line: str, suspects: str, said: str) -> str:
     return f"Line: {line}\nSuspect Nodes: {suspects}\nExpert Advice: {' '.join(said.split())}\n"
+
+
+def _first_no(table: Table) -> str:
+    """The first value of both sides whose Accuracy is No: what readers of ptdbg's advice know as its answer; "" without one."""
+    rows = np.flatnonzero(failing_rows(table) & table.present(golden=True) & table.present(golden=False))
+    if not len(rows):
+        return ""
+    line = int(table.present(golden=False)[: rows[0] + 1].sum()) + 1
+    return f"First No: line {line}, {table.target.names(rows[:1])[0]}\n"
 
 
 def _describe(origin: Origin) -> str:

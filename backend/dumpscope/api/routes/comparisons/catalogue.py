@@ -32,7 +32,7 @@ router = APIRouter(tags=["comparisons"])
 
 @router.post("/comparisons", status_code=202, response_model=Accepted)
 def start(body: bodies.NewComparison, state: Shared) -> Response:
-    """Compare two dumps; it may be asked for while they are still read."""
+    """Compare two dumps, also while they are still being read."""
     row = start_comparison(body, state)
     return reply(Accepted(id=row.id, job=row.job or ""), 202, {"Location": f"/api/comparisons/{row.id}"})
 
@@ -55,7 +55,7 @@ def one(comparison_id: Id, state: Shared) -> Response:
 
 @router.patch("/comparisons/{comparison_id}", response_model=Comparison)
 def change(comparison_id: Id, body: bodies.ComparisonChange, state: Shared) -> Response:
-    """Rename, or judge under another policy: that is a job which reads no tensor."""
+    """Rename, or judge by another policy, which is a job that reads no tensor."""
     row = get_comparison(state.database, comparison_id)
     if body.policy is not None:
         load_policy(body.policy)
@@ -66,7 +66,7 @@ def change(comparison_id: Id, body: bodies.ComparisonChange, state: Shared) -> R
     if body.name is not None:
         change_comparison(state.database, comparison_id, name=body.name)
     if body.policy is not None:
-        change_comparison(state.database, comparison_id, status="running")  # first, since the job may be over at once
+        change_comparison(state.database, comparison_id, status="running")  # first, because the job may end at once
         job = state.runner.submit("rejudge", comparison_id, {"policy": body.policy})
         change_comparison(state.database, comparison_id, job=job.id)
     return reply(comparison(get_comparison(state.database, comparison_id)))
@@ -74,7 +74,7 @@ def change(comparison_id: Id, body: bodies.ComparisonChange, state: Shared) -> R
 
 @router.post("/comparisons/{comparison_id}/cancel", response_model=Comparison)
 def cancel(comparison_id: Id, state: Shared) -> Response:
-    """Ask its job to stop; one that is over stays as it is."""
+    """Ask its job to stop; a finished one is not changed."""
     row = get_comparison(state.database, comparison_id)
     if row.job is not None and row.status in ("pending", "running"):
         state.runner.cancel(row.job)
@@ -83,7 +83,7 @@ def cancel(comparison_id: Id, state: Shared) -> Response:
 
 @router.delete("/comparisons/{comparison_id}", status_code=204)
 def remove(comparison_id: Id, state: Shared) -> Response:
-    """Stop its job and forget it; the dumps stay."""
+    """Stop its job and delete it; the dumps stay."""
     row = get_comparison(state.database, comparison_id)
     if row.job is not None and row.status in ("pending", "running"):
         state.stop_job(row.job)
@@ -94,13 +94,13 @@ def remove(comparison_id: Id, state: Shared) -> Response:
 
 @router.get("/comparisons/{comparison_id}/summary", response_model=Summary)
 def summary(comparison_id: Id, state: Shared) -> Response:
-    """The answer: mode, both sides, counts, first No, origins, differences in how the dumps were taken, problems."""
+    """The answer: mode, both sides, counts, first No, origins, differences in settings, problems."""
     answer = require_answer(get_comparison(state.database, comparison_id))
     return reply(summarize(answer, stored_units(state.database, comparison_id)))
 
 
 @router.get("/comparisons/{comparison_id}/origins", response_model=Origins)
 def origins(comparison_id: Id, state: Shared) -> Response:
-    """What caused the divergence: independent causes, causal first, propagated ones never."""
+    """The independent causes of the divergence, the first cause first; propagated differences are not listed."""
     answer = require_answer(get_comparison(state.database, comparison_id))
     return reply(Origins.model_validate({"items": answer.origins}))

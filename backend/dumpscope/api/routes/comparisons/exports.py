@@ -55,9 +55,9 @@ async def export(
 ) -> Response:
     """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
 
-    The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
-    `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
-    connection ends the work and leaves nothing.
+    The filters choose the calls in the tables, in the pairs of the document and in the JUnit report. The database (`db`) is for
+    `dumpscope serve FILE`: the whole comparison with the notes on its pair, nothing else of the server. Closing the
+    connection ends the work and leaves no files.
     """
     asked = _Asked(
         state=state,
@@ -74,7 +74,7 @@ async def export(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What a file is asked of."""
+    """The requested file."""
 
     state: State
     comparison: str
@@ -86,7 +86,7 @@ class _Asked:
     language: str
 
     def answer(self, check: Callable[[], None]) -> Response:
-        """The file, or its first bytes and the rest as it is sent. check: raises after a disconnect"""
+        """The file, or its first bytes and then the rest while it is sent. check: raises after a disconnect"""
         if self.kind == "db":
             whole = self.step is None and self.rank is None and not self.filters
             return _result_file(self.state, self.comparison, check, whole=whole)
@@ -126,5 +126,5 @@ def _result_file(state: State, comparison_id: str, check: Callable[[], None], *,
 
 
 def _sent(file: Path, headers: dict[str, str], kind: str) -> Response:
-    """The file as it is now; it may be removed while it is sent."""
+    """Send the file as it is now; it may be removed meanwhile."""
     return OpenFile(file.open("rb"), {**headers, "Content-Length": str(file.stat().st_size)}, EXPORTS[kind])

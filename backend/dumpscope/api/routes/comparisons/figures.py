@@ -1,4 +1,4 @@
-"""Figures as plotly JSON, each with its words and its numbers; values around one element."""
+"""Figures as plotly JSON, each also in words and as numbers; values around one element."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _wanted(
 
 
 class Figure(Wire):
-    """`log`: how it was drawn."""
+    """`log`: whether the figure has a logarithmic scale."""
 
     figure: dict[str, Any] | None
     log: bool
@@ -84,7 +84,7 @@ def _box(text: str | None) -> Box | None:
 def figure_csv(
     comparison_id: Id, name: str, state: Shared, wanted: Asked, step: Step = None, rank: Rank = None
 ) -> Response:
-    """What a figure draws, as a table; 404 where there is nothing to draw."""
+    """The numbers of a figure as a table; 404 if there is nothing to draw."""
     unit = find_unit(state.database, comparison_id, step, rank)
     drawn = draw(state.database, comparison_id, unit, name, wanted)
     if drawn.figure is None or drawn.table is None:
@@ -108,7 +108,7 @@ def figure(
 
 
 class PairValue(Wire):
-    """Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN."""
+    """Numbers as texts with all digits; null if that side has no such element. `equal`: the same number, or both NaN."""
 
     target: str | None
     golden: str | None
@@ -117,7 +117,7 @@ class PairValue(Wire):
 
 
 class Places(Wire):
-    """Indices worth looking at: the largest difference, the first difference, the first NaN or infinity of one side only."""
+    """Interesting indices: the largest difference, the first difference, the first NaN or infinity on one side only."""
 
     worst: list[int] | None
     first: list[int] | None
@@ -125,8 +125,8 @@ class Places(Wire):
 
 
 class Values(Wire):
-    """`rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
-    `places` only where `at` and `within` were left out; `missing` says why there is nothing."""
+    """`rows`: cells from index `row` and `column` on along `axes` (down and across; only across for a vector), including `at`.
+    `places` only if `at` and `within` were left out; `missing` says why there is nothing."""
 
     item: str
     target_dtype: str | None
@@ -157,7 +157,7 @@ def values(
     rows: Annotated[int, Query(ge=1, le=21)] = 9,
     columns: Annotated[int, Query(ge=1, le=21)] = 5,
 ) -> Response:
-    """Values of both sides and their difference around one element, every digit exact."""
+    """Values of both sides and their difference around one element, with all digits."""
     unit = unit_of_pair(state.database, comparison_id, pair_id)
     found = peek(
         state.database,

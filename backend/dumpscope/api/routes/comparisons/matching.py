@@ -1,4 +1,4 @@
-"""The matching of a comparison: tried with other options, changed by hand, and made again."""
+"""The matching of a comparison: preview it with other options, change it by hand, and compare again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OF = "/{comparison_id}/matching"
 def try_matching(
     comparison_id: Id, body: bodies.MatchingOptions, state: Shared, step: Step = None, rank: Rank = None
 ) -> Response:
-    """What these options would match in one step and rank: pairs by method and by rename rule, and what would be left."""
+    """Preview the matching with these options in one step and rank: pairs by method and by rename rule, and unmatched calls."""
     row = get_comparison(state.database, comparison_id)
     unit = find_unit(state.database, comparison_id, step, rank)
     changes = {key: value for key, value in body.model_dump().items() if value is not None}
@@ -63,7 +63,7 @@ def try_matching(
 
 @router.get(f"{OF}/proposals", response_model=RuleProposals)
 def proposals(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """Rename rules for the calls of one step and rank that have no partner, and what they would match; none where none helps."""
+    """Rename rules for the unmatched calls of one step and rank, and what they would match; none if none helps."""
     row = get_comparison(state.database, comparison_id)
     unit = find_unit(state.database, comparison_id, step, rank)
     sides = load_rank(state.database, unit.target), load_rank(state.database, unit.golden)
@@ -72,7 +72,7 @@ def proposals(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = 
 
 @router.post("/preview", response_model=MatchingPreview)
 def try_dumps(body: bodies.NewComparison, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """What comparing these dumps under these options would match in one step and rank, before anything is compared."""
+    """Preview the matching of these dumps with these options in one step and rank, before anything is compared."""
     options = Options.from_json(body.options.model_dump())
     check_options(options)
     dumps = get_dump(state.database, body.target), get_dump(state.database, body.golden)
@@ -88,7 +88,7 @@ def try_dumps(body: bodies.NewComparison, state: Shared, step: Step = None, rank
 def _common(
     sides: Sequence[Sequence[StoredRank]], options: Options, step: int | None, rank: int | None
 ) -> tuple[StoredRank, StoredRank]:
-    """The first step and rank of both that was asked for; two single ranks are compared whatever their numbers."""
+    """The first requested step and rank that both have; two single ranks are compared whatever their numbers are."""
     target, golden = sides
     if len(target) == len(golden) == 1:
         return target[0], golden[0]
@@ -103,7 +103,7 @@ def _common(
 
 @router.get(OF, response_model=HandEdits)
 def edits(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """Matches made by hand, oldest first, and what became of each in one step and rank."""
+    """Matches made by hand, oldest first, and the state of each in one step and rank."""
     return _listed(state, comparison_id, get_comparison(state.database, comparison_id).options, step, rank)
 
 
@@ -117,7 +117,7 @@ def export(comparison_id: Id, state: Shared) -> Response:
 
 @router.post(f"{OF}/match", response_model=HandEdits)
 def join(comparison_id: Id, body: bodies.HandMatch, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """Say that two nodes are one call; the step and rank must hold both."""
+    """Match two nodes; the step and rank must have both."""
     _require(state, comparison_id, step, rank, target=body.target, golden=body.golden)
     edit = Edit(join=True, target=body.target, golden=body.golden)
     return _added(state, comparison_id, (edit,), step, rank)
@@ -125,7 +125,7 @@ def join(comparison_id: Id, body: bodies.HandMatch, state: Shared, step: Step = 
 
 @router.post(f"{OF}/unmatch", response_model=HandEdits)
 def part(comparison_id: Id, body: bodies.HandUnmatch, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """Say that a node has no partner; the step and rank must hold it."""
+    """Take the partner from a node; the step and rank must have the node."""
     target, golden = (body.node, None) if body.side == "target" else (None, body.node)
     _require(state, comparison_id, step, rank, target=target, golden=golden)
     return _added(state, comparison_id, (Edit(join=False, target=target, golden=golden),), step, rank)
@@ -133,13 +133,13 @@ def part(comparison_id: Id, body: bodies.HandUnmatch, state: Shared, step: Step 
 
 @router.post(f"{OF}/import", response_model=HandEdits)
 def take(comparison_id: Id, body: bodies.HandMatches, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """Add the matches of such a file behind those that are there; a later one is the last word on a node."""
+    """Add the matches of a file after the existing ones; the last match of a node counts."""
     return _added(state, comparison_id, parse_edits(body.matches), step, rank)
 
 
 @router.post(f"{OF}/undo", response_model=HandEdits)
 def undo(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """Forget the last match made by hand."""
+    """Remove the last match made by hand."""
 
     def change(options: Options) -> Options:
         known = parse_edits(options.matches)
@@ -171,7 +171,7 @@ def _added(state: Shared, comparison_id: str, added: Sequence[Edit], step: int |
 
 
 def _listed(state: Shared, comparison_id: str, options: Options, step: int | None, rank: int | None) -> Response:
-    """The edits of these options with their states; all wait where there is no result."""
+    """The edits in these options with their states; without a result, all are waiting."""
     known = parse_edits(options.matches)
     units = stored_units(state.database, comparison_id)
     states: list[EditState] = ["waiting"] * len(known)
@@ -192,7 +192,7 @@ def _with(options: Options, edits: tuple[Edit, ...]) -> Options:
 def _require(
     state: Shared, comparison_id: str, step: int | None, rank: int | None, *, target: str | None, golden: str | None
 ) -> None:
-    """Raise NotFoundError where the step and rank do not hold these nodes on these sides."""
+    """Raise NotFoundError if the step and rank does not have these nodes on these sides."""
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         for side, name in (("target", target), ("golden", golden)):

@@ -1,4 +1,4 @@
-"""What people say of calls; kept with the pair of dumps."""
+"""Notes on calls, stored with the pair of dumps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/comparisons/{comparison_id}/notes", tags=["notes"])
 
 
 class SaidNote(BaseModel):
-    """What to say of a call; `ticket` should name it in `text`."""
+    """A note on a call; for a `ticket`, `text` should name it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -26,7 +26,7 @@ class SaidNote(BaseModel):
 
 
 class NodeNote(Wire):
-    """`accepted`: the difference may be there; `known`: its cause is; `ticket`: somebody is at work on it; `note`: words only.
+    """`accepted`: the difference is allowed; `known`: its cause is known; `ticket`: somebody works on it; `note`: only a text.
     `node`: name of the call, in every step and rank."""
 
     node: str
@@ -44,12 +44,12 @@ def notes(comparison_id: Id, state: Shared, cursor: Cursor = None, limit: Limit 
 
 @router.put("/{name:anything}", response_model=NodeNote)
 def put(comparison_id: Id, name: Name, body: SaidNote, state: Shared) -> Response:
-    """Say this of a call instead of what was said of it before."""
+    """Set the note on a call; it replaces an earlier one."""
     return reply(NodeNote.model_validate(put_note(state.database, comparison_id, name, body.standing, body.text)))
 
 
 @router.delete("/{name:anything}", status_code=204)
 def delete(comparison_id: Id, name: Name, state: Shared) -> Response:
-    """Take back what was said of a call."""
+    """Remove the note on a call."""
     delete_note(state.database, comparison_id, name)
     return Response(status_code=204)

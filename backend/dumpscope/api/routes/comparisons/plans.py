@@ -1,4 +1,4 @@
-"""How the ranks of two dumps are joined: tried before anything is compared, and as a comparison did it."""
+"""Plans for joining the ranks of two dumps: previews before a comparison, and the plan of a comparison."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from dumpscope.texts import say
 router = APIRouter(tags=["comparisons"])
 
 MOST: Final = 1_000_000
-"""Items of a dump's first step up to which a plan is found while the caller waits."""
+"""Most items of a dump's first step for which a plan is found during the request."""
 
 
 @router.post("/plans", response_model=PlanPreview)
 def preview(body: bodies.NewPlan, state: Shared) -> Response:
-    """The plan by which two dumps would be joined: found, or that of the body completed and checked. Nothing is stored."""
+    """The plan for joining two dumps: found, or the plan of the body, completed and checked. Nothing is stored."""
     given = parse_plan(body.plan)
     for dump in _ready(state, body):
         ranks = stored_ranks(state.database, dump.id)
@@ -54,7 +54,7 @@ def preview(body: bodies.NewPlan, state: Shared) -> Response:
 
 @router.post("/plans/try", response_model=PlanTrial)
 def trial(body: bodies.TriedPlan, state: Shared) -> Response:
-    """What a plan would make of one step and unit: tensors joined, taken once, summed or left out. Nothing is stored."""
+    """How a plan would join one step and unit: tensors joined, taken once, summed or left out. Nothing is stored."""
     options = Options.from_json({**body.options.model_dump(), "parallel": body.plan or "{}"})
     check_options(options)
     _ready(state, body)
@@ -81,12 +81,12 @@ def export(comparison_id: Id, state: Shared) -> Response:
 
 @router.get("/comparisons/{comparison_id}/plan", response_model=ComparisonPlan)
 def plan(comparison_id: Id, state: Shared) -> Response:
-    """Which ranks were joined with which, and how."""
+    """The joined ranks, and how they were joined."""
     return reply(comparison_plan(require_answer(get_comparison(state.database, comparison_id)).joined))
 
 
 def _ready(state: Shared, body: bodies.NewPlan) -> list[DumpRow]:
-    """Both dumps. Raises ConflictError where one is not read yet."""
+    """Both dumps. Raises ConflictError if one is not read yet."""
     dumps = [get_dump(state.database, dump_id) for dump_id in (body.target, body.golden)]
     for dump in dumps:
         if dump.status != "ready":

@@ -1,4 +1,4 @@
-"""A policy tried before everything is judged by it."""
+"""Tries a policy before a comparison is judged by it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ChangedCall(Wire):
 
 
 class PolicyTrial(Wire):
-    """Calls of one step and rank by verdict, now and under the policy; `rows`: the worst of those that change."""
+    """Calls of one step and rank by verdict, now and with the policy; `rows`: the worst calls that change."""
 
     step: int
     rank: int
@@ -47,7 +47,7 @@ class PolicyTrial(Wire):
 
 @router.post("/try", response_model=PolicyTrial)
 def attempt(comparison_id: Id, body: TriedPolicy, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """What a policy would make of one step and rank; nothing is stored."""
+    """Judge one step and rank by a policy; nothing is stored."""
     load_policy(body.policy)
     unit = find_unit(state.database, comparison_id, step, rank)
     trial = dry_run_policy(state.database, unit, body.policy)

@@ -1,4 +1,4 @@
-"""What a comparison found, page by page: tree, strip, nodes, item pairs."""
+"""Results of a comparison, page by page: tree, strip, nodes, item pairs."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def tree(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Children of a row of the module tree with the counts below them (of many those `around` one), or with `reveal` the
-    rows on the way to a node."""
+    """Children of a row of the module tree with the counts below them (a page of many can be `around` one), or with `reveal`
+    the rows on the path to a node."""
     asked = TreePart(parent=parent, reveal=reveal, around=around, end=end, cursor=cursor, limit=limit)
     return tree_reply(COMPARISON_TREE, state.database, find_unit(state.database, comparison_id, step, rank), asked)
 
@@ -89,7 +89,7 @@ def tree_levels(
     rank: Rank = None,
     first: Level = 0,
 ) -> Response:
-    """The way to a node from the top, level by level, each with the rows beside it."""
+    """The path to a node from the top, level by level, each with the neighbouring rows."""
     unit = find_unit(state.database, comparison_id, step, rank)
     return tree_levels_reply(COMPARISON_TREE, state.database, unit, reveal, first=first)
 
@@ -122,7 +122,7 @@ def nodes(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a place of the list,
+    """Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a position of the list,
     `end` asks for the last ones."""
     unit = find_unit(state.database, comparison_id, step, rank)
     if around is not None and cursor is None:
@@ -139,7 +139,7 @@ def nodes(
 
 @router.get("/nodes/{name:anything}/flow", response_model=Flow)
 def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """One hop of data flow: which dumped call made each tensor that this one received, and which received what it made."""
+    """Data flow around a node: the dumped call that made each of its inputs, and the calls that received its outputs."""
     unit = find_unit(state.database, comparison_id, step, rank)
     units = stored_units(state.database, comparison_id)
     return reply(Flow.model_validate(node_flow(state.database, unit, name, units)))
@@ -147,7 +147,7 @@ def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
 
 @router.get("/nodes/{name:anything}", response_model=NodeDetail)
 def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
+    """One node pair: the reason of its verdict, its item pairs, both call stacks, relatives and position in the tree."""
     units = stored_units(state.database, comparison_id)
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
@@ -191,7 +191,7 @@ def collectives(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Communications of a step, each with every rank's part, in the order that they force."""
+    """Communications of a step, each with every rank's part, in the order that they force on the ranks."""
     unit = find_unit(state.database, comparison_id, step, None)
     seek, total = decode_cursor(cursor)
     page = list_collectives(

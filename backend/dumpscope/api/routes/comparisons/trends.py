@@ -1,4 +1,4 @@
-"""How calls go over steps and ranks: what a heat map of rank, step and module is drawn from."""
+"""How calls change over steps and ranks: data for a heat map of rank, step and module."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Rows = Annotated[int, Query(ge=1, le=25, description="Rows of the page; it ends 
 
 
 class TrendCell(Wire):
-    """The worst of a bucket of steps: `verdict` first met at `step` and `rank`, largest `score` and relative `error`; `target`
-    and `golden`: the statistic asked for, of both sides' outputs."""
+    """The worst of a bucket of steps: `verdict`, first at `step` and `rank`, largest `score` and relative `error`; `target`
+    and `golden`: the requested statistic of both sides' outputs."""
 
     bucket: int
     verdict: VerdictWord
@@ -45,7 +45,7 @@ class TrendPlace(Wire):
 
 
 def _place(place: Any) -> Any:
-    """(step, rank) as a place."""
+    """(step, rank) as a model."""
     return {"step": place[0], "rank": place[1]} if isinstance(place, tuple) else place
 
 
@@ -53,8 +53,8 @@ FirstBad = Annotated[TrendPlace | None, BeforeValidator(_place)]
 
 
 class TrendRow(Wire):
-    """`rank`: null where ranks share the row; `growth`: factor of the score per step, null with fewer than three values, the
-    others: of the statistic asked for; `first_bad`: where No was first reached."""
+    """`rank`: null if the row is for all ranks; `growth`: factor of the score per step, null with fewer than three values, the
+    others: of the requested statistic; `first_bad`: step and rank of the first No."""
 
     name: str
     kind: str
@@ -72,7 +72,7 @@ class StepRange(Wire):
 
 
 class TrendPage(Wire):
-    """`steps`: the buckets that cells name by their place."""
+    """`steps`: the buckets; cells give their index."""
 
     steps: list[StepRange]
     ranks: list[int]
@@ -102,7 +102,7 @@ class ValueRow(Wire):
 
 
 class ValuePage(Wire):
-    """`steps`: the buckets that cells name by their place."""
+    """`steps`: the buckets; cells give their index."""
 
     steps: list[StepRange]
     ranks: list[int]
@@ -125,7 +125,7 @@ def trends(
     cursor: Cursor = None,
     limit: Rows = 20,
 ) -> Response:
-    """Calls in execution order with the worst of every bucket of steps, over all ranks or one, or a row per rank."""
+    """Calls in execution order with the worst of every bucket of steps, over all ranks or one rank, or a row per rank."""
     found = comparison_trends(
         state.database,
         comparison_id,
@@ -156,7 +156,7 @@ def values(
     cursor: Cursor = None,
     limit: Rows = 20,
 ) -> Response:
-    """Calls of one dump in the order they ran, a row per rank, with one statistic of every bucket of steps."""
+    """Calls of one dump in execution order, a row per rank, with one statistic of every bucket of steps."""
     found = dump_trends(
         state.database,
         dump_id,

@@ -50,7 +50,7 @@ router = APIRouter(tags=["dumps"])
 
 @router.post("/dumps", status_code=202, response_model=Accepted)
 def register(body: bodies.NewDump, state: Shared) -> Response:
-    """Register a dump that lies on the server, below one of its roots; reading it is a job."""
+    """Register a dump on the server, below one of its roots; reading it is a job."""
     path = resolve_path(state, body.path)
     name = body.name or default_name(path)
     return start_ingest(state, create_dump(state.database, name=name, path=str(path)), str(path))
@@ -82,7 +82,7 @@ def rename(dump_id: Id, body: bodies.DumpChange, state: Shared) -> Response:
 
 @router.delete("/dumps/{dump_id}", status_code=204)
 def remove(dump_id: Id, state: Shared) -> Response:
-    """Forget a dump; uploaded files go with it, files below a root stay. 409 while a comparison uses it."""
+    """Delete a dump; uploaded files are removed, files below a root stay. 409 while a comparison uses it."""
     row = get_dump(state.database, dump_id)
     if row.job is not None and row.status == "pending":
         state.stop_job(row.job)
@@ -113,7 +113,7 @@ def tree(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Children of a row of the module tree (of many those `around` one), or with `reveal` the rows on the way to a node."""
+    """Children of a row of the module tree (with `around`, those around one), or with `reveal` the path to a node."""
     asked = TreePart(parent=parent, reveal=reveal, around=around, end=end, cursor=cursor, limit=limit)
     return tree_reply(DUMP_TREE, state.database, find_rank(state.database, dump_id, step, rank), asked)
 
@@ -127,7 +127,7 @@ def tree_levels(
     rank: Rank = None,
     first: Level = 0,
 ) -> Response:
-    """The way to a node from the top, level by level, each with the rows beside it."""
+    """The path to a node from the top, level by level, each with the neighbouring rows."""
     return tree_levels_reply(
         DUMP_TREE, state.database, find_rank(state.database, dump_id, step, rank), reveal, first=first
     )
@@ -145,7 +145,7 @@ def nodes(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Nodes in the order of the file; `around` centres the page on a node, `at` begins it at a place of the list."""
+    """Nodes in the order of the file; `around` centres the page on a node, `at` begins it at a position of the list."""
     stored = find_rank(state.database, dump_id, step, rank)
     if cursor is None:
         page = list_nodes(state.database, stored, q=q, at=at, around=around, limit=limit)
@@ -156,7 +156,7 @@ def nodes(
 
 @router.get("/dumps/{dump_id}/nodes/{name:anything}", response_model=DumpNode)
 def node(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """One node: its records, call stack, relatives and place in the module tree."""
+    """One node: its records, call stack, relatives and position in the module tree."""
     stored = find_rank(state.database, dump_id, step, rank)
     found = get_node(state.database, stored, name)
     return reply(

@@ -1,4 +1,4 @@
-"""NaN, infinities and saturation of one dump: where they began, and every call they reached."""
+"""NaN, infinities and saturation in one dump: where they began, and every call that they reached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Names = Annotated[list[str], BeforeValidator(list)]
 
 
 class OverflowFinding(Wire):
-    """A call that saw a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
+    """A call with a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
     `limit`, `-limit`; `items`: the records that hold them; `forward`: the call whose backward this is, or empty."""
 
     ordinal: int
@@ -49,7 +49,7 @@ class OverflowFinding(Wire):
 
 
 class OverflowBelow(Wire):
-    """A row of the module tree that saw such a number, or has rows below it that did: `calls` of them, `part` the worst."""
+    """A row of the module tree with such a number in itself or below it: in `calls` calls, `part` of the worst."""
 
     entry: int
     part: Part
@@ -57,13 +57,13 @@ class OverflowBelow(Wire):
 
 
 class OverflowRows(Wire):
-    """Rows that saw nothing are left out."""
+    """Rows without such a number are left out."""
 
     items: list[OverflowBelow]
 
 
 class OverflowSummary(Wire):
-    """`first`: the first number nobody asked for; `counts`: calls by part; `unknown`: calls whose tensors have no extrema."""
+    """`first`: the first number that is not intended; `counts`: calls by part; `unknown`: calls without extrema."""
 
     step: int
     rank: int
@@ -100,7 +100,7 @@ def findings(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Calls that saw such a number, in the order in which they ended."""
+    """Calls with such a number, in the order in which they ended."""
     wanted = words(part)
     if unknown := [word for word in wanted if word not in PARTS]:
         raise UsageError(
@@ -117,7 +117,7 @@ def findings(
 
 @router.get("/dumps/{dump_id}/overflow/tree", response_model=OverflowRows)
 def below(dump_id: Id, state: Shared, entries: Entries, step: Step = None, rank: Rank = None) -> Response:
-    """Which of these rows of the module tree saw such a number, themselves or below them."""
+    """Which of these rows of the module tree have such a number, in themselves or below."""
     wanted = [int(word) if word.isascii() and word.isdigit() else None for word in words(entries)]
     if None in wanted or len(wanted) > MOST_ENTRIES:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What a pre-check says of the calls of a dump: taken in, made here, shown beside a comparison."""
+"""Pre-checks of the calls of a dump: import results, run one here, show results beside a comparison."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Chosen = Annotated[list[Annotated[int, Field(ge=0, le=INT32)]], Field(max_length
 
 
 class GivenPrecheck(BaseModel):
-    """Results to take in: `path` of a folder of `dumpscope precheck` below one of the roots, or `text`, lines of its
+    """Results to import: `path` of a folder of `dumpscope precheck` below one of the roots, or `text`, lines of its
     precheck.jsonl, the first of which names the device; a file too large for one request is sent in pieces."""
 
     model_config = ConfigDict(extra="forbid")
@@ -49,7 +49,7 @@ class GivenPrecheck(BaseModel):
 
 
 class NewPrecheck(BaseModel):
-    """Run every call here, alone, by the server's Python with torch (DUMPSCOPE_PYTHON). steps, ranks: empty for all."""
+    """Run every call alone on the server, with its Python with torch (DUMPSCOPE_PYTHON). steps, ranks: empty for all."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,14 +59,14 @@ class NewPrecheck(BaseModel):
 
 
 class TakenPrecheck(Wire):
-    """`rows`: nodes of which something is kept now; `unknown`: rows about nodes that the dump has not"""
+    """`rows`: number of nodes with a result now; `unknown`: rows for nodes that the dump does not have"""
 
     rows: int
     unknown: int
 
 
 class PrecheckStanding(Wire):
-    """Nodes by word; `devices` they were run on. `total` 0: no pre-check is there."""
+    """Number of nodes by word; `devices` that they ran on. `total` 0: there is no pre-check."""
 
     total: int
     counts: dict[Word, int]
@@ -74,8 +74,8 @@ class PrecheckStanding(Wire):
 
 
 class DumpPrecheck(PrecheckStanding):
-    """`can_run`: the server can run one; `command`: what makes one elsewhere and sends it here, with the server's address for
-    `URL`; `job`: that is running now"""
+    """`can_run`: the server can run one; `command`: a command that makes one on another machine and sends it here, with the
+    server's address for `URL`; `job`: the running job"""
 
     can_run: bool
     command: str
@@ -83,7 +83,7 @@ class DumpPrecheck(PrecheckStanding):
 
 
 class FailingCall(Wire):
-    """`node`: the address of the call's row; `side`: whose call fails alone"""
+    """`node`: the address of the call's row; `side`: the side whose call fails alone"""
 
     node: str
     side: Side
@@ -98,7 +98,7 @@ class UnitPrecheck(Wire):
 
 
 class JudgedAlone(Wire):
-    """The worst result. `units`: its error in units of what rounding the inputs does (docs/proof.md)"""
+    """The worst result. `units`: its error divided by the effect of rounding the inputs (docs/proof.md)"""
 
     verdict: str
     item: str
@@ -109,7 +109,7 @@ class JudgedAlone(Wire):
 
 
 class NodeAlone(Wire):
-    """`word`: fail where the call gives a wrong result on `device`, or the recorded one is wrong for the call's own inputs
+    """`word`: fail if the call gives a wrong result on `device`, or the recorded result is wrong for the call's own inputs
     `here`: on `device`; `recorded`: in the dump; `made_up`: the numbers of its inputs are; `after_forward`: a backward whose
     forward's recorded result is wrong, which it may use; `reason`: why nothing was judged"""
 
@@ -123,7 +123,7 @@ class NodeAlone(Wire):
 
 
 class PairAlone(Wire):
-    """null: nothing was told of that side's call, or it has none"""
+    """null: that side has no such call, or no result for it"""
 
     target: NodeAlone | None
     golden: NodeAlone | None
@@ -131,7 +131,7 @@ class PairAlone(Wire):
 
 @router.get("/dumps/{dump_id}/prechecks", response_model=DumpPrecheck)
 def of_dump(dump_id: Id, state: Shared) -> Response:
-    """What pre-checks of this dump say in numbers, and how to make one."""
+    """Number of calls by pre-check result, and how to make a pre-check."""
     dump = get_dump(state.database, dump_id)
     jobs = state.jobs.of("precheck", dump_id)
     standing = _standing(dump_standing(state.database, dump_id))
@@ -147,7 +147,7 @@ def of_dump(dump_id: Id, state: Shared) -> Response:
 
 @router.post("/dumps/{dump_id}/prechecks", response_model=TakenPrecheck)
 def take(dump_id: Id, body: GivenPrecheck, state: Shared) -> Response:
-    """Take in results of `dumpscope precheck`; what was said of the same calls before is replaced."""
+    """Import results of `dumpscope precheck`; earlier results of the same calls are replaced."""
     get_dump(state.database, dump_id)
     if (body.path is None) == (body.text is None):
         raise UsageError(say("api.give_either_path_text"))
@@ -160,7 +160,7 @@ def take(dump_id: Id, body: GivenPrecheck, state: Shared) -> Response:
 
 @router.post("/dumps/{dump_id}/prechecks/run", status_code=202, response_model=Accepted)
 def run(dump_id: Id, body: NewPrecheck, state: Shared) -> Response:
-    """Run every call of the dump alone; a job. 409 where the server has no Python with torch, or one runs already."""
+    """Run every call of the dump alone; a job. 409 if the server has no Python with torch, or if one is already running."""
     if not state.settings.python:
         raise ConflictError(
             say("api.server_has_no_python_torch"), hint=say("api.start_dumpscope_python_run_dumpscope_precheck")
@@ -176,7 +176,7 @@ def run(dump_id: Id, body: NewPrecheck, state: Shared) -> Response:
 
 @router.post("/dumps/{dump_id}/prechecks/cancel", status_code=204)
 def cancel(dump_id: Id, state: Shared) -> Response:
-    """End the pre-check that runs; what was known before stays."""
+    """End the running pre-check; earlier results stay."""
     get_dump(state.database, dump_id)
     for job in state.jobs.of("precheck", dump_id):
         state.runner.cancel(job.id)
@@ -185,7 +185,7 @@ def cancel(dump_id: Id, state: Shared) -> Response:
 
 @router.delete("/dumps/{dump_id}/prechecks", status_code=204)
 def forget(dump_id: Id, state: Shared) -> Response:
-    """Forget what pre-checks said of this dump."""
+    """Remove the pre-check results of this dump."""
     get_dump(state.database, dump_id)
     delete_prechecks(state.database, dump_id)
     return Response(status_code=204)
@@ -193,7 +193,7 @@ def forget(dump_id: Id, state: Shared) -> Response:
 
 @router.get("/comparisons/{comparison_id}/prechecks", response_model=UnitPrecheck)
 def of_unit(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """What pre-checks say of both sides in one step and rank: numbers, and the calls that fail alone."""
+    """Pre-check results of both sides in one step and rank: counts, and the calls that fail alone."""
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         target, golden = unit_standing(connection, unit)
@@ -209,7 +209,7 @@ def of_unit(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = No
 
 @router.get("/comparisons/{comparison_id}/prechecks/{name:anything}", response_model=PairAlone)
 def of_node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
-    """What pre-checks say of both sides' call."""
+    """Pre-check results of a call on both sides."""
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         pair = one_node_pair(connection, unit, name)

@@ -32,10 +32,10 @@ PLOTTED: Final = ("error-order", "api-distribution")
 
 
 class Script(Wire):
-    """`file` is a name for it; it reads tensors below the dump's folder on the server (`--data` of the script: elsewhere).
+    """`file` is a name for the script. It reads tensors below the dump's folder on the server (option `--data`: elsewhere).
 
-    `files` of them are there; `tensors` is how many its arguments are. Without any it makes its numbers up.
-    Where the call cannot be run alone `text` is null and `refused` says why.
+    `tensors`: number of its tensor arguments; `files`: how many of them have a file. Without files it makes up its numbers.
+    If the call cannot be run alone, `text` is null and `refused` says why.
     """
 
     name: str
@@ -50,17 +50,17 @@ class Script(Wire):
 
 
 class Part(Wire):
-    """A file of an archive; `bytes` as it is unpacked."""
+    """A file of an archive; `bytes`: unpacked size."""
 
     name: str
     bytes: int
 
 
 class Handover(Wire):
-    """What the archive of a call will hold; `bytes` in all, unpacked.
+    """Contents of the archive of a call; `bytes`: total unpacked size.
 
-    `made_up`: no tensor of the call is in the dump, so that the script makes its numbers up. `mind` says what is missing.
-    Where the call cannot be run alone there are no parts and `refused` says why."""
+    `made_up`: no tensor of the call is in the dump, so the script makes up its numbers. `mind` says what is missing.
+    If the call cannot be run alone, there are no parts and `refused` says why."""
 
     name: str
     file: str
@@ -106,7 +106,7 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
 def handover(
     dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None, comparison: Of = None
 ) -> Response:
-    """What the archive of a call for its owner will hold, and how large it is, before it is made."""
+    """Contents and size of the archive of a call for its owner, before it is made."""
     try:
         found, origin, stored = _find(state, dump_id, name, step, rank)
     except UsageError as error:
@@ -148,7 +148,7 @@ def hand_over_call(
 
 
 def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | None) -> tuple[FoundCall, str, int]:
-    """The call, where it is from in one line, and the number of its rank in the index."""
+    """The call, its source in one line, and the number of its rank in the index."""
     dump = get_dump(state.database, dump_id)
     stored = find_rank(state.database, dump_id, step, rank)
     ref = rank_places(state.database, dump_id)[stored.id]
@@ -165,7 +165,7 @@ def _said(sentences: Sequence[str]) -> list[list[Phrase] | None]:
 
 
 def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:
-    """SVG by name, of the first step and rank of the comparison that this rank is a side of; none for a call it does not have."""
+    """SVG by name, from the first step and rank of the comparison with this rank as a side; none if it does not have the call."""
     if comparison is None:
         return {}
     units = stored_units(state.database, comparison)

@@ -1,4 +1,4 @@
-"""How a dump's ranks were run: versions, devices, seeds and switches, as the dump itself tells them."""
+"""How a dump's ranks were run: versions, devices, seeds and switches that the dump records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Run(Wire):
 
 
 class RankRun(Wire):
-    """`run` is null where nothing beside the dump tells, and in a dump that an older version read."""
+    """`run` is null if no file beside the dump says so, and for a dump that an older version read."""
 
     step: int
     rank: int

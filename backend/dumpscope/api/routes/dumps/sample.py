@@ -21,7 +21,7 @@ router = APIRouter(tags=["comparisons"])
 
 @router.post("/sample", response_model=Comparison)
 def sample(state: Shared) -> Response:
-    """Compare the sample's two dumps, or answer with the comparison of them that is there."""
+    """Compare the sample's two dumps, or return their existing comparison."""
     for _, row in list_comparisons(state.database, q=demo.NAME, order="-created"):
         if row.name == demo.NAME and row.status in ("pending", "running", "done"):
             return reply(comparison(row))
@@ -31,7 +31,7 @@ def sample(state: Shared) -> Response:
 
 
 def _registered(state: State, path: Path) -> str:
-    """Id of the dump at this path, which is read where it was not yet."""
+    """Id of the dump at this path; it is read if it was not yet."""
     for _, row in list_dumps(state.database, q=str(path)):
         if row.path == str(path) and row.status != "failed":
             return row.id

@@ -1,4 +1,4 @@
-"""Folders of the server below its roots, for picking a dump: listed lazily, one folder a call."""
+"""Folders of the server below its roots, for picking a dump: one folder per request."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class PathEntry(Wire):
 
 
 class Paths(Wire):
-    """`path`: of the folder, links followed, null where the roots are listed; `parent`: null at a root; `dump`: the folder itself
-    looks like one; `cut`: it has more entries than are looked at"""
+    """`path`: of the folder, links followed, null if the roots are listed; `parent`: null at a root; `dump`: the folder itself
+    looks like one; `cut`: it has more entries than are read"""
 
     path: str | None
     parent: str | None

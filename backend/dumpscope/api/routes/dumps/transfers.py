@@ -1,4 +1,4 @@
-"""Uploads in pieces: what arrived stays when the connection, the page or the server goes, and the rest is sent later."""
+"""Uploads in pieces: received bytes are kept if the connection, the page or the server ends, and the rest is sent later."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Offset = Annotated[int, Query(ge=0, lt=2**53, description="Where in the file the
 
 @router.get("/uploads", response_model=transfers.UploadRoom)
 def limits(state: Shared) -> Response:
-    """What an upload may have, before anything is sent."""
+    """The limits of an upload, before anything is sent."""
     limit, free = upload_limits(state)
     settings = state.settings
     return reply(
@@ -59,7 +59,7 @@ def limits(state: Shared) -> Response:
 
 @router.put("/uploads/{upload_id}", response_model=transfers.Upload)
 def begin(upload_id: Id, body: transfers.NewUpload, state: Shared) -> Response:
-    """Begin an upload under an id of the caller's choice, or go on with it: the answer says what is there."""
+    """Begin an upload with an id of the caller's choice, or continue it: the reply says what has arrived."""
     if body.files > state.settings.upload_files:
         raise LimitError(
             say("api.upload_has_files_but_allowed", files=body.files, upload_files=state.settings.upload_files),
@@ -75,13 +75,13 @@ def begin(upload_id: Id, body: transfers.NewUpload, state: Shared) -> Response:
 
 @router.get("/uploads/{upload_id}", response_model=transfers.Upload)
 def one(upload_id: Id, state: Shared) -> Response:
-    """How far an upload is."""
+    """Progress of an upload."""
     return _upload_reply(upload_id, state.unfinished.get(upload_id))
 
 
 @router.get("/uploads/{upload_id}/files", response_model=Page[transfers.UploadedFile])
 def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 500) -> Response:
-    """Files that are there, whole or in part, by path."""
+    """Files that have arrived, whole or in part, by path."""
     upload = state.unfinished.get(upload_id)
     seek, _total = decode_cursor(cursor)
     last = "" if seek is None else str(seek.key[0])
@@ -108,8 +108,8 @@ async def write(
     offset: Offset = 0,
     checksum: Checksum = None,
 ) -> Response:
-    """A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing, or
-    where the body is not what its checksum says: nothing of it stays then."""
+    """A piece of one file. Bytes that arrived before the connection broke are kept; 409 if the bytes before `offset` are missing,
+    or if the body does not match its checksum (then nothing of it is kept)."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
     reason = upload.refusal(path)
     if reason is not None:
@@ -125,7 +125,7 @@ async def write(
 
 @router.post("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BODY)
 async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
-    """Many small files at once, each whole. Those that came before the connection broke stay."""
+    """Many small files at once, each whole. Files that arrived before the connection broke are kept."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
     with upload.busy(), report_full_disk():
         await receive(request, upload.batch(), limit=BODY_BYTES, files=state.settings.upload_files)
@@ -134,7 +134,7 @@ async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
 
 @router.post("/uploads/{upload_id}/finish", status_code=202, response_model=Accepted)
 def finish(upload_id: Id, state: Shared) -> Response:
-    """Everything was sent: read it as a dump. Asked again, the answer is the same. 409 where something is missing."""
+    """Everything was sent: read it as a dump. A repeated request gets the same reply. 409 if something is missing."""
     upload = state.unfinished.get(upload_id)
     with upload.busy(), upload.lock:
         if upload.dump is not None:
@@ -147,7 +147,7 @@ def finish(upload_id: Id, state: Shared) -> Response:
 
 @router.delete("/uploads/{upload_id}", status_code=204)
 def cancel(upload_id: Id, state: Shared) -> Response:
-    """Break an upload off; what had arrived is removed."""
+    """Cancel an upload; its files are removed."""
     state.unfinished.remove(upload_id)
     return Response(status_code=204)
 

@@ -18,7 +18,7 @@ router = APIRouter(tags=["dumps"])
 
 @router.post("/uploads", status_code=202, response_model=Accepted, openapi_extra=BODY)
 async def upload(request: Request, state: Shared) -> Response:
-    """Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems."""
+    """Upload files from a browser or script. Names that lead out of the upload's folder are refused one by one, as problems."""
     announced = request.headers.get("content-length", "")
     settings = state.settings
     await run_in_threadpool(check_space, state, int(announced) if announced.isdecimal() else 0)
