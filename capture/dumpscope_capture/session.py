@@ -70,6 +70,7 @@ class Session:
         self.triton = TritonLaunches(self.recording)
         self.micro = MicroSteps()
         self.eager = EagerMode()
+        self._runs_eagerly = False
         self.entering = Entering(lift=self._lift, lay=self._lay)
         self.regions = CompiledRegions(
             self.recording, self.entering, label_of=self.scopes.label_of, install_late=self._begin_compiled
@@ -148,7 +149,8 @@ class Session:
         if not self.installed:
             return
         self.installed = self.recording.active = False
-        self.eager.end()
+        if self._runs_eagerly:
+            self.eager.end()
         self.regions.end()
         if self.explainer is not None:
             self.explainer.remove()
@@ -179,10 +181,11 @@ class Session:
         return self.config.compiled == "graph" and not inside
 
     def _begin_compiled(self) -> None:
-        if self._stays_compiled:
-            self.regions.begin()
-        else:
+        self._runs_eagerly = not self._stays_compiled
+        if self._runs_eagerly:
             self.eager.begin(self.models)
+        else:
+            self.regions.begin()
 
     def _lift(self) -> None:
         """Compiled code is entered: take away what it could see."""

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+import torch.utils.checkpoint
 from torch import nn
 
 from dumpscope_capture.hooks.functions import mode_stack
@@ -334,6 +335,81 @@ def test_graph_is_the_default_and_eager_looks_inside(make: Any, read: Any) -> No
     assert "Functional.gelu.0.forward" in read().data
     assert "Module.1.GELU.forward.0" in read().data
     assert not any(name.startswith("Compiled.") for name in read().data)
+
+
+def _program(kind: str) -> tuple[nn.Module, Any, Callable[[torch.Tensor], torch.Tensor]]:
+    """A model, what `start` gets, and a training step with AdamW that returns the loss."""
+    model: Any = nn.Sequential(Block(drop=0.2, breaks=False), Block(drop=0.2, breaks=False))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    run, step = model, optimizer.step
+    if kind == "checkpoint around":
+        for block in model:
+            block.compile(backend="aot_eager")
+
+        def run(x: torch.Tensor) -> Any:
+            for block in model:
+                x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+            return x
+
+    elif kind != "loss too":
+        run = torch.compile(model, backend="aot_eager", fullgraph=kind == "fullgraph")
+    if kind == "optimizer too":
+        step = torch.compile(optimizer.step, backend="aot_eager")
+
+    def loss_of(x: torch.Tensor) -> torch.Tensor:
+        return (run(x) ** 2).mean()
+
+    measured = torch.compile(loss_of, backend="aot_eager") if kind == "loss too" else loss_of
+
+    def train(x: torch.Tensor) -> torch.Tensor:
+        optimizer.zero_grad()
+        if kind == "no_grad too":
+            with torch.no_grad():
+                x = run(x)
+        loss = measured(x)
+        loss.backward(retain_graph=kind == "retained")
+        if kind == "retained":
+            loss.backward()
+        elif kind == "accumulated":
+            measured(x + 1).backward()
+        step()
+        return loss.detach()
+
+    return model, run if isinstance(run, nn.Module) else model, train
+
+
+_KINDS = ["checkpoint around", "optimizer too", "loss too", "no_grad too", "retained", "accumulated", "fullgraph"]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_other_programs_compute_what_they_compute_without_capture(make: Any, read: Any, kind: str) -> None:
+    def train(debugger: Any) -> tuple[Numbers, int]:
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        torch.manual_seed(1)
+        model, given, run = _program(kind)
+        numbers: Numbers = []
+        for _ in range(2):
+            x = torch.randn(4, 8)
+            if debugger is not None:
+                debugger.start(given)
+            loss = run(x)
+            if debugger is not None:
+                debugger.stop()
+                debugger.step()
+            gradients = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+            state = [parameter.detach().clone() for parameter in model.parameters()]
+            numbers.append([loss, *gradients, *state, torch.get_rng_state()])
+        return numbers, torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+    bare, graphs = train(None)
+    recorded, recorded_graphs = train(make())
+    assert _same(bare, recorded)
+    assert graphs == recorded_graphs
+    dump = read(1)
+    assert not dump.run["counts"]
+    assert any(name.startswith("Compiled.") and name.endswith(".backward") for name in dump.data)
+    assert any(name.endswith("parameters_grad.0") for name in dump.data)
 
 
 def test_calls_that_dynamo_gives_up_are_told_of_and_their_parameters_kept(

@@ -15,6 +15,7 @@ import torch
 
 from dumpscope_capture.calls.edges import sequence_number
 from dumpscope_capture.hooks import functions
+from dumpscope_capture.hooks.graphs import GRAPHS
 from dumpscope_capture.hooks.patches import Patches
 
 _SWITCHES: Final = ("set_eval_frame", "_maybe_set_eval_frame")
@@ -24,14 +25,14 @@ class _Thread(threading.local):
     """aside: this thread runs compiled code; silent: number of open regions; modes: what was taken from its stack
 
     sequence, frames: autograd sequence number when it entered or left a region, and number of frames compiled by then
-    backward: the backward pass in which a compiled backward runs, -1 for none
+    backward_modes: what was taken from it for the compiled backward calls that run
     """
 
     def __init__(self) -> None:
         self.aside = False
         self.silent = 0
-        self.backward = -1
         self.modes: list[functions.FunctionMode] = []
+        self.backward_modes: list[list[functions.FunctionMode]] = []
         self.sequence = self.frames = 0
 
 
@@ -72,17 +73,14 @@ class Entering:
         return self._thread.aside
 
     @property
-    def quiet(self) -> bool:
-        """Whether this thread is inside a region, or inside the backward of one."""
-        thread = self._thread
-        if thread.silent:
-            return True
-        return thread.backward != -1 and thread.backward == torch._C._current_graph_task_id()
+    def inside_region(self) -> bool:
+        """Whether this thread runs a region."""
+        return self._thread.silent > 0
 
     def step_aside(self) -> bool:
         """Take everything away. Returns whether this thread was not aside before."""
         thread = self._thread
-        if thread.aside or self.quiet:
+        if thread.aside:
             return False
         thread.aside = True
         thread.modes = functions.lift()
@@ -95,7 +93,7 @@ class Entering:
 
     def come_back(self) -> None:
         thread = self._thread
-        if not thread.aside or self.quiet:
+        if not thread.aside or thread.silent:
             return
         thread.aside = False
         self._count(thread)
@@ -131,14 +129,11 @@ class Entering:
 
     def begin_backward(self) -> None:
         """The backward of a region runs in this thread. autograd gives each of its nodes a copy of the stack of modes."""
-        self._thread.backward = torch._C._current_graph_task_id()
-        self._thread.modes += functions.lift()
+        self._thread.backward_modes.append(functions.lift())
 
     def end_backward(self) -> None:
-        self._thread.backward = -1
-        if not self._thread.aside:
-            modes, self._thread.modes = self._thread.modes, []
-            functions.lay(modes)
+        if self._thread.backward_modes:
+            functions.lay(self._thread.backward_modes.pop())
 
     def _switch(self, original: Callable[[Any], Any], skip: Callable[[Any], None]) -> Callable[[Any], Any]:
         """A replacement that runs no Python while frames are evaluated by dynamo, as dynamo would compile it."""
@@ -157,5 +152,5 @@ class Entering:
 
 
 def _frames() -> int:
-    """Number of frames that dynamo has tried to compile."""
-    return int(torch._dynamo.utils.counters["frames"]["total"])
+    """Number of frames that dynamo has tried to compile, and of graphs: it counts no frames with fullgraph."""
+    return int(torch._dynamo.utils.counters["frames"]["total"]) + GRAPHS.made

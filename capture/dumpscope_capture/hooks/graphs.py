@@ -41,12 +41,13 @@ UNKNOWN: Final = Graph()
 
 
 class Graphs:
-    """Graphs by the name of their global. Safe for threads."""
+    """Graphs by the name of their global. Safe for threads. made: number of graphs given to backends"""
 
     def __init__(self) -> None:
         self._known: dict[str, Graph] = {}
         self._pending = threading.local()
         self._watching = False
+        self.made = 0
         self.on_new: Callable[[dict[str, Any], str], None] | None = None
 
     def watch(self) -> bool:
@@ -65,6 +66,7 @@ class Graphs:
             return False
 
         def call_user_compiler(output: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+            self.made += 1
             try:
                 self._pending.graph = _describe(output, graph)
             except Exception as error:

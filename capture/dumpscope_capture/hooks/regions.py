@@ -142,7 +142,12 @@ class CompiledRegions:
 
     def _run(self, graph: Graph, compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         recording = self._recording
-        if not recording.active or recording.thread_state.inside or recording.functions_off or self._entering.quiet:
+        if (
+            not recording.active
+            or recording.thread_state.inside
+            or recording.functions_off
+            or self._entering.inside_region
+        ):
             return compiled(*args, **kwargs)
         came = self._entering.begin_region()
         try:
