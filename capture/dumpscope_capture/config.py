@@ -41,7 +41,7 @@ _ELSEWHERE: Final = {
 _PREFIXES: Final = r"[A-Za-z_][\w.\-]*"
 _API: Final = re.compile(rf"{_PREFIXES}\..*\.[0-9]+\.(forward|backward)")
 _MODULE: Final = re.compile(r"(Module|Cell)\..*\.(forward|backward)\.[0-9]+")
-_RANGE: Final = re.compile(r"([0-9]+)-([0-9]+)")
+_RANGE: Final = re.compile(r"([0-9]+)-([0-9]+)(?::([1-9][0-9]*))?")
 
 
 class ConfigError(ValueError):
@@ -63,6 +63,8 @@ class Config:
     explain_backward: how the call behind a failing backward is found
     save_calls: names or patterns of calls that are saved with all arguments before they run
     list: substrings of names to keep
+    optimizer: whether the calls of an optimizer's step are recorded
+    max_gb: GiB of tensor files after which no more are written; None for no limit
     """
 
     task: str = "statistics"
@@ -81,6 +83,8 @@ class Config:
     wrap_ops: str | None = None
     save_calls: tuple[str, ...] = ()
     explain_backward: str = "off"
+    optimizer: bool = True
+    max_gb: float | None = None
     scope: tuple[str, ...] = ()
     list: tuple[str, ...] = ()
     data_mode: tuple[str, ...] = ("all",)
@@ -113,6 +117,7 @@ class Config:
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
     "custom_op_namespaces", "compiled", "backward", "wrap_ops", "save_calls", "explain_backward",
+    "optimizer", "max_gb",
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
@@ -187,7 +192,8 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "wrap_ops": _path,
         "error_data_path": _path,
     }
-    for key in ("async_dump", "extra_info", "dump_enable"):
+    checks["max_gb"] = _gigabytes
+    for key in ("async_dump", "extra_info", "dump_enable", "optimizer"):
         checks[key] = _flag
     checks["save_calls"] = patterns
     for key in ("custom_op_namespaces", "scope", "list", "tensor_list", "white_list", "black_list"):
@@ -220,23 +226,25 @@ def _adjust(config: Config, notes: list[str]) -> Config:
 
 
 def numbers(key: str, value: Any) -> tuple[int, ...]:
-    """A list of numbers: 7, "7" or "4-6" with both ends. Sorted, each once. Raises ConfigError."""
-    allowed = f'a list of numbers 0 to {NUMBER_LIMIT}, texts like "7" or ranges like "4-6"'
+    """A list of numbers: 7, "7", "4-6" with both ends, "0-63:8" for every eighth. Sorted, each once. Raises ConfigError."""
+    allowed = f'a list of numbers 0 to {NUMBER_LIMIT}, texts like "7" or ranges like "4-6" or "0-63:8"'
     if not isinstance(value, (list, tuple)):
         raise ConfigError(key, value, allowed)
     found: set[int] = set()
     for part in value:
+        every = 1
+        every = 1
         if isinstance(part, str) and part.strip().isdecimal():
             first = last = int(part)
         elif isinstance(part, str) and (ends := _RANGE.fullmatch(part.strip())):
-            first, last = int(ends[1]), int(ends[2])
+            first, last, every = int(ends[1]), int(ends[2]), int(ends[3] or 1)
         elif isinstance(part, int) and not isinstance(part, bool):
             first = last = part
         else:
             raise ConfigError(key, part, allowed)
         if not 0 <= first <= last <= NUMBER_LIMIT:
             raise ConfigError(key, part, allowed)
-        found.update(range(first, last + 1))
+        found.update(range(first, last + 1, every))
     return tuple(sorted(found))
 
 
@@ -263,6 +271,12 @@ def _count(key: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or (value < 1 and value != -1):
         raise ConfigError(key, value, "a number above 0, or -1 for no limit")
     return value
+
+
+def _gigabytes(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ConfigError(key, value, "a number of GiB above 0")
+    return float(value)
 
 
 def _texts(key: str, value: Any) -> tuple[str, ...]:

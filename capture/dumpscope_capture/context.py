@@ -86,11 +86,11 @@ class Unobserved:
     __slots__ = ("_grad", "_modes", "_subclasses")
 
     def __enter__(self) -> None:
+        self._subclasses = torch._C.DisableTorchFunction()
+        self._subclasses.__enter__()  # first: modes see the switch of gradients
         self._grad = torch._C.is_grad_enabled()
         if self._grad:
             torch._C._set_grad_enabled(False)
-        self._subclasses = torch._C.DisableTorchFunction()
-        self._subclasses.__enter__()
         self._modes: ExitStack | None = None
         if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
             self._modes = ExitStack()
@@ -100,9 +100,9 @@ class Unobserved:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._modes is not None:
             self._modes.close()
-        self._subclasses.__exit__(None, None, None)
         if self._grad:
             torch._C._set_grad_enabled(True)
+        self._subclasses.__exit__(None, None, None)
 
 
 def rank() -> int | None:

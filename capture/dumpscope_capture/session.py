@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -42,7 +43,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import COMPILED_REGIONS, GRADIENTS_NOTE, NOTES, UNRECORDED
+from dumpscope_format.run import COMPILED_NOTE, COMPILED_REGIONS, GRADIENTS_NOTE, NOTES, UNRECORDED
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -66,6 +67,7 @@ class Session:
         self._optional = optional()
         self.table = Table(wrap_list, namespaces=config.custom_op_namespaces)
         self.scopes = ModuleScopes(self.recording)
+        self.recording.around = self.scopes.note_compiled
         self.collectives = Collectives(wrap_list, self.recording)
         self.triton = TritonLaunches(self.recording)
         self.micro = MicroSteps()
@@ -82,6 +84,8 @@ class Session:
         self.explainer = Explainer(cast(How, config.explain_backward)) if config.explain_backward != "off" else None
         self.recording.observers += [self.saver] if self.explainer is None else [self.saver, self.explainer]
         self.ended = False
+        self._spent = 0
+        self._told_size = False
         self.installed = False
         self._environment_checked = False
         self._check = self._make_check()
@@ -104,11 +108,12 @@ class Session:
             self._environment_checked = True
             environment_checks.log_warnings()
         self.open(step, rank_id)
+        self.scopes.compiled = self._stays_compiled
         if self.config.modules:
-            self.scopes.compiled = self._stays_compiled
             self.scopes.watch(models, numbered=numbered)
         self.regions.watch(models, numbered=numbered)
         self.models = models
+        self._tell_size()
         self.resume()
 
     def resume(self) -> None:
@@ -316,6 +321,8 @@ class Session:
             notes = self.recording.notes.as_json()
             if notes:
                 sink.add_to_run(NOTES, notes)
+            if COMPILED_NOTE in notes:
+                sink.add_to_run(COMPILED_NOTE, "eager")
             if self.eager.missed:
                 sink.add_to_run("skipped_code", ["torch.compile"])
         regions = self.regions.end_step()
@@ -336,6 +343,7 @@ class Session:
         self.errors.counts.clear()
         sink.close()
         if isinstance(sink, StepSink):
+            self._spent += sink.tensor_bytes
             self._earlier_files = sink.step_files()
         self._folder_lock.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
@@ -359,11 +367,42 @@ class Session:
         if bench is not None:
             return lambda item: bench.saving
         if self.config.task in ("tensor", "overflow_check"):
-            return lambda item: True
+            return self._has_space
         names = self.config.tensor_list
         if self.config.task == "statistics" and names:
-            return lambda item: any(name in item for name in names)
+            return lambda item: any(name in item for name in names) and self._has_space(item)
         return None
+
+    def _has_space(self, item: str) -> bool:
+        """Whether tensor files may still be written: `max_gb` is not used up."""
+        limit, sink = self.config.max_gb, self.sink
+        if limit is None or not isinstance(sink, StepSink):
+            return True
+        if self._spent + sink.tensor_bytes < limit * (1 << 30):
+            return True
+        if "files_over_max_gb" not in sink.counts:
+            LOG.warning("max_gb: %g GiB of tensor files are written; from here on there are statistics only", limit)
+        sink.count("files_over_max_gb")
+        return False
+
+    def _tell_size(self) -> None:
+        """Before the first step with tensors: what its parameters alone take, and the space that there is."""
+        if self.config.task != "tensor" or self._told_size:
+            return
+        self._told_size = True
+        known = {id(one): one for model in self.models for one in model.parameters()}
+        size = sum(one.numel() * one.element_size() for one in known.values())
+        gradients = sum(one.numel() * one.element_size() for one in known.values() if one.requires_grad)
+        try:
+            free = shutil.disk_usage(self.sink.folder if self.sink is not None else ".").free
+        except OSError:
+            return
+        LOG.info(
+            "the first step with tensors writes at least %.3g GiB (parameters %.3g, their gradients %.3g), and activations; an "
+            "optimizer's calls, which optimizer: false leaves out, take several times the gradients. Free: %.3g GiB, max_gb: %s",
+            *((part / (1 << 30)) for part in (size + gradients, size, gradients, free)),
+            "no limit" if self.config.max_gb is None else f"{self.config.max_gb:g}",
+        )
 
     def _follow_rank(self, rank_id: int | None) -> None:
         """If init_process_group was called after the first start: rename proc123 to rank0."""
@@ -404,7 +443,7 @@ class Session:
     # -- optimizers ----------------------------------------------------------------------------------------------------
 
     def _watch_optimizers(self) -> None:
-        if self.config.level == "mix":
+        if self.config.level == "mix" or not self.config.optimizer:
             self._handles = [
                 register_optimizer_step_pre_hook(self._optimizer_begins),
                 register_optimizer_step_post_hook(self._optimizer_ends),
@@ -419,7 +458,8 @@ class Session:
         if self.recording.active:
             self.recording.close_left(sys._getframe(1))
             self.recording.thread_state.outside.append(("optimizer", sys._getframe(1)))
-            self.recording.link_once("optimizer")
+            if self.config.optimizer:
+                self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
         outside = self.recording.thread_state.outside

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dumpscope.analysis.setting_differences import find_run_differences
+from dumpscope.analysis.setting_differences import describe_notes, find_run_differences
 from dumpscope.domain.run import Run
 from dumpscope.texts import english
 
@@ -47,6 +47,19 @@ def test_each_group_that_differs_is_one_sentence_with_advice(other: Run, words: 
     assert words in said(other)
     assert len(find_run_differences(other, RUN)) == 1
     assert said(other).count(". ") >= 1
+
+
+def test_what_a_capture_says_of_its_own_dump_is_said_for_each_side() -> None:
+    eager = replace(RUN, notes={"compiled": "Module.1.GELU", "fast_path": "Module.0.TransformerEncoderLayer"})
+    other = replace(RUN, notes={"compiled": "script.loss"})
+    assert describe_notes({"target": RUN, "golden": None}) == []
+    words = english(describe_notes({"target": eager, "golden": other}))
+    assert "In the target torch.compile was off while data was recorded: Module.1.GELU ran as eager code." in words
+    assert "In the golden torch.compile was off while data was recorded: script.loss ran as eager code." in words
+    assert "In the target torch ran Module.0.TransformerEncoderLayer as one fused kernel" in words
+    words = english(describe_notes({"target": eager, "golden": replace(eager)}))
+    assert words.startswith("In the target and the golden torch.compile was off")
+    assert words.count("Module.1.GELU") == 1
 
 
 def test_what_only_processors_feel_is_not_said_of_accelerators_and_the_other_way_round() -> None:

@@ -167,6 +167,20 @@ def test_a_missing_direction_or_side_means_both(words: set[str]) -> None:
     assert kept.output == ("output" in words or not {"input", "output"} & words)
 
 
+def test_ranges_may_take_every_nth_number() -> None:
+    config, _ = load(None, step=["0-20:10", 3])
+    assert config.step == (0, 3, 10, 20)
+    for wrong in ("0-20:0", "0-20:", "5:2"):
+        with pytest.raises(ConfigError, match="ranges like"):
+            load(None, step=[wrong])
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "2", float("nan"), float("inf")])
+def test_a_size_is_a_number_above_0(tmp_path: Path, value: Any) -> None:
+    with pytest.raises(ConfigError, match="max_gb"):
+        load(_write(tmp_path, {"max_gb": value}))
+
+
 def test_run_json_tells_settings_that_differ_from_the_default() -> None:
     assert Config(level="L0", step=(3,)).non_defaults() == {"level": "L0", "step": (3,)}
 

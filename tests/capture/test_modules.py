@@ -208,7 +208,7 @@ def test_a_module_compiled_in_place_is_recorded_and_told_of(
     assert list(dump.data) == [
         "Functional.linear.0.forward", "Module.0.Linear.forward.0", "Functional.gelu.0.forward", "Module.1.GELU.forward.0",
     ]  # fmt: skip
-    assert "compiled code runs eagerly" in caplog.text
+    assert "torch.compile is OFF while data is recorded: Module.1.GELU runs eagerly" in caplog.text
 
 
 def _told_of_compiling(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -224,7 +224,7 @@ def test_a_torch_that_cannot_switch_compiling_off_says_so_once_and_only_for_comp
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     compiled = torch.compile(lambda x: F.gelu(x) * 2, backend="eager")
-    debugger = make(level="L1")
+    debugger = make(level="L1", compiled="eager")
     for step in range(4):
         debugger.start()
         F.relu(torch.ones(2))

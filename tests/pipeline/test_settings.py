@@ -7,6 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dumpscope.cli.commands.info import info
 from dumpscope.readers import discover, read_rank
 from pipeline.comparing import compare
 
@@ -64,3 +67,21 @@ def test_a_damaged_run_json_costs_nothing_but_itself(dumps: Path, tmp_path: Path
 def test_a_dump_of_one_direction_only_is_said_to_be_so(dumps: Path) -> None:
     answer, _ = compare(dumps / "cfg_data_mode_bwd", dumps / "cfg_risk_core")
     assert any("holds no forward calls" in sentence for sentence in answer.settings), answer.settings
+
+
+def test_what_a_capture_notes_is_said_in_comparisons_and_by_info(
+    dumps: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = {"compiled": ["Module.0.Block", "script.loss"], "traced": ["torch.jit.trace"], "of a later version": ["x"]}
+    golden = told(dumps / "stat_golden", tmp_path / "golden")
+    target = told(dumps / "stat_golden", tmp_path / "target", compiled="eager", notes=notes)
+    answer, _ = compare(target, golden)
+    assert [one["id"] for one in answer.settings_said] == ["setting.note.compiled", "setting.note.traced"]
+    assert "In the target torch.compile was off" in answer.settings[0]
+    assert "Module.0.Block, script.loss ran as eager code" in answer.settings[0]
+    assert answer.counts.no == 0
+    info(target)
+    assert (
+        "In the dump torch.compile was off while data was recorded: Module.0.Block, script.loss"
+        in capsys.readouterr().out
+    )

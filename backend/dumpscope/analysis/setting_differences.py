@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
 from dumpscope.domain.run import Run
 from dumpscope.texts import Phrase, Value, phrase
+from dumpscope_format.run import NOTE_KINDS
 
 OWN_SENTENCE: Final = ("precision", "risk_level", "data_mode")
 """Settings of a dump that have advice of their own."""
@@ -31,6 +32,7 @@ _EXPLAIN_CALLS: Final = ("setting.risk_level", "setting.selection")
 def find_setting_differences(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
     """One phrase per difference in the way the two sides were dumped."""
     of_runs = find_run_differences(target.header.run, golden.header.run)
+    of_runs += describe_notes({"target": target.header.run, "golden": golden.header.run})
     out = [*_describe_headers(target.header, golden.header), *of_runs]
     if not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
         out += _describe_missing_calls(target, golden)
@@ -137,6 +139,20 @@ def find_run_differences(target: Run | None, golden: Run | None) -> list[Phrase]
             out.append(phrase(f"setting.{name}", target=target.settings[name], golden=golden.settings[name]))
     others = [name for name in settings if name not in OWN_SENTENCE]
     return [*out, *_describe_group("selection", target.settings, golden.settings, others)]
+
+
+def describe_notes(runs: Mapping[str, Run | None]) -> list[Phrase]:
+    """What a capture says of its own dump, by side: one phrase where both sides say the same."""
+    noted = {side: run.notes for side, run in runs.items() if run is not None}
+    out: list[Phrase] = []
+    for kind in NOTE_KINDS:
+        said = {side: notes[kind] for side, notes in noted.items() if notes.get(kind)}
+        if len(said) > 1 and len(set(said.values())) == 1:
+            said = {"both": next(iter(said.values()))}
+        out += [
+            phrase(f"setting.note.{kind}", side=[phrase(f"side.{side}")], names=names) for side, names in said.items()
+        ]
+    return out
 
 
 def _matters(name: str, target: Run, golden: Run) -> bool:

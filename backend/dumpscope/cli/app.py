@@ -36,7 +36,7 @@ COMMANDS: Final = {
     "precheck": "Run every API of a dump alone against a higher-precision CPU reference.",
     "precheck-compare": "Compare the pre-checks of two devices: is the first one less accurate?",
     "bisect": "Find the smallest set of calls that must run differently to repair a program.",
-    "msprobe": "Take a command line of msprobe: `dumpscope msprobe compare -tp A -gp B -o out`.",
+    "msprobe": "Take a command line of msprobe, print the same in words of dumpscope, and run that.",
     "handover": "Pack one call for the owner of the operator: script, tensors, stack, environment, matrix.",
 }
 """Every command and its line in the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`."""

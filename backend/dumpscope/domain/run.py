@@ -13,6 +13,7 @@ class Run:
 
     versions: of libraries; settings: of the dump, defaults filled in; numerics: switches that change how numbers are computed
     seeds: of random numbers; environment: variables that choose kernels; devices: those in use, the processor first
+    notes: what was recorded in another way than usual, by kind (`dumpscope_format.run.NOTE_KINDS`): names that it concerns
     unrecorded: functions that were called in this step and are no nodes, and how often
     """
 
@@ -22,6 +23,7 @@ class Run:
     seeds: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     devices: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
     unrecorded: dict[str, int] = field(default_factory=dict)
 
     @property

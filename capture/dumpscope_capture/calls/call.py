@@ -14,6 +14,7 @@ from dumpscope_capture.calls.edges import Edge
 from dumpscope_capture.calls.held_arguments import HeldArguments
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome
+from dumpscope_capture.values.written import Writes
 
 DROPOUTS: Final = frozenset(
     ("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
@@ -62,13 +63,14 @@ class Call:
 
     first: autograd sequence number at its start, -1 where no gradients are read; idle: a dropout that drops nothing
     region: label of a region of compiled code, "" for other calls
+    writes: what it may write into
     substituted: treatment of the intervention that ran it
     saved: folder of the saved call, and sequence number; began, origin: sequence number, (stack, module), for an `Explainer`
     """
 
     __slots__ = (
         "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "region",
-        "saved", "stack", "substituted",
+        "saved", "stack", "substituted", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
@@ -85,6 +87,7 @@ class Call:
         self.held: HeldArguments | None = None
         self.extra: dict[str, dict[str, str]] = {}
         self.substituted: str | None = None
+        self.writes: Writes | None = None
         self.saved: tuple[Path, int] | None = None
         self.began = -1
         self.origin: tuple[tuple[str, ...], str | None] = ((), None)

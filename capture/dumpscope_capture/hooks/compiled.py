@@ -1,25 +1,31 @@
-"""Compiled code runs eagerly while a capture runs, as compiled kernels have no calls to record. Before torch 2.6 it does not."""
+"""Compiled code runs eagerly while a capture runs, as compiled kernels have no calls to record. Before torch 2.6 it does not.
+
+The numbers of such a dump are those of eager code. So each compiled region that runs is named in the notes of the step.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, Final
 
 import torch
 
 from dumpscope_capture.context import LOG
 
+_WRAPPERS: Final = ("compile_wrapper", "_fn")
+"""Functions of torch._dynamo that call what was compiled, of newer and of older versions."""
+
 
 class EagerMode:
-    """Makes code compiled by torch.compile run eagerly between `begin` and `end`; logs this once.
+    """Makes code compiled by torch.compile run eagerly between `begin` and `end`.
 
     missed: compiled code ran, and this torch cannot switch it off
     """
 
     def __init__(self) -> None:
         self._stance: Any = None
-        self._logged = False
         self.missed = False
 
     def begin(self, models: Sequence[torch.nn.Module] = ()) -> None:
@@ -32,9 +38,6 @@ class EagerMode:
             return
         self._stance = set_stance("force_eager")
         self._stance.__enter__()
-        if not self._logged and any(map(_has_compiled, models)):
-            self._logged = True
-            LOG.info("torch.compile is off while data is recorded: compiled code runs eagerly")
 
     def _look_for_compiled(self, models: Sequence[torch.nn.Module] = ()) -> None:
         """Say once that compiled code is not recorded, when the program has some."""
@@ -52,6 +55,30 @@ class EagerMode:
         stance, self._stance = self._stance, None
         if stance is not None:
             stance.__exit__(None, None, None)
+
+
+def compiled_regions(frame: FrameType | None) -> Iterator[Any]:
+    """Functions and bound methods given to torch.compile that run around a call, the innermost first. frame: of the call"""
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    if dynamo is None or not getattr(dynamo, "cached_backends", True):  # nothing was compiled in this process
+        return
+    path = dynamo.__file__
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == path and code.co_name in _WRAPPERS:
+            known = frame.f_locals
+            if type(known.get("self")).__name__ != "DisableContext" and "fn" in known:
+                yield known["fn"]
+        frame = frame.f_back
+
+
+def region_name(function: Any) -> str:
+    """Name of what was compiled: the class of a module, or the function with its module."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, torch.nn.Module):
+        return type(owner).__name__
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return f"{getattr(function, '__module__', None) or '?'}.{name}"
 
 
 def _has_compiled(model: torch.nn.Module) -> bool:

@@ -103,10 +103,13 @@ class FastPathHooks:
         self._handles = []
 
     def _before(self, module: nn.Module, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         self._fast.before(module, args if isinstance(args, tuple) else (args,), sys._getframe(1))
 
     def _after(self, module: nn.Module, args: Any, result: Any) -> None:
-        self._fast.after(module)
+        if not torch.compiler.is_compiling():
+            self._fast.after(module)
 
 
 def module_keywords(frame: FrameType) -> dict[str, Any]:

@@ -196,6 +196,8 @@ class _Globals(Dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name == "torch" and self._asks_torch:
             return _TORCH
+        if name == "overrides" and self._real[name] is torch.overrides:
+            return _OVERRIDES
         return _never if name in _OFFERS else self._real[name]
 
 
@@ -214,7 +216,10 @@ def _never(*tensors: Any) -> bool:
     return False
 
 
-_TORCH: Final = _Stand(torch, overrides=_Stand(torch.overrides, **dict.fromkeys(_OFFERS, _never)))
+_OVERRIDES: Final = _Stand(torch.overrides, **dict.fromkeys(_OFFERS, _never))
+"""`torch.overrides` for functions that ask `overrides.has_torch_function(...)`, as `torch.sym_max` does."""
+
+_TORCH: Final = _Stand(torch, overrides=_OVERRIDES)
 """`torch` for functions that ask `torch.overrides.has_torch_function(...)`, as those of `torch.nn.init` do."""
 
 
@@ -225,7 +230,9 @@ def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
     twin: Callable[..., Any] | None = None
     names = function.__code__.co_names
     asked = [name for name in _OFFERS if name in names]
-    asks = any(name in function.__globals__ for name in asked)
+    asks = any(name in function.__globals__ for name in asked) or (
+        bool(asked) and "overrides" in names and function.__globals__.get("overrides") is torch.overrides
+    )
     asks_torch = bool(asked) and not asks and "overrides" in names and function.__globals__.get("torch") is torch
     if (asks or asks_torch) and "handle_torch_function" in names:
         twin = types.FunctionType(

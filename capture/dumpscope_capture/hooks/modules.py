@@ -17,11 +17,12 @@ from torch.nn.modules import module as hooks
 
 from dumpscope_capture.calls.call import Call, Open
 from dumpscope_capture.context import LOG
+from dumpscope_capture.hooks.compiled import compiled_regions, region_name
 from dumpscope_capture.hooks.fast_paths import FastPaths, module_keywords
 from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 from dumpscope_format.older_python import dataclass
-from dumpscope_format.run import FAST_PATH_NOTE
+from dumpscope_format.run import COMPILED_NOTE, FAST_PATH_NOTE
 
 _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
 _ANY_HOOK: Final = "_has_any_global_hook"
@@ -190,15 +191,25 @@ class ModuleScopes:
         known = self._known.get(id(module))
         return known if known is not None and known.module() is module else None
 
+    def note_compiled(self, frame: FrameType | None) -> None:
+        """Note the compiled regions that run eagerly around a call."""
+        if self.compiled:
+            return
+        for region in compiled_regions(frame):
+            known = self._known.get(id(getattr(region, "__self__", None)))
+            self._recording.notes.add(COMPILED_NOTE, region_name(region) if known is None else known.label)
+
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def _before(self, module: torch.nn.Module, args: Any) -> None:
-        if not self._recording.active:
+        if torch.compiler.is_compiling():  # torch.compile reads this code too, and is to find nothing in it
             return
-        self._adopt_thread(module)
-        known = self._find(module)
+        active = self._recording.active
+        known = self._find(module) if active else None
         frame = sys._getframe(1)
         given = args if isinstance(args, tuple) else (args,)
+        if active:
+            self._adopt_thread(module)
         if known is not None:
             try:
                 self._begin(known, module, given, module_keywords(frame), frame)
@@ -207,6 +218,8 @@ class ModuleScopes:
         self._fast.before(module, given, frame)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         known = self._find(module)
         if self._fast.after(module) and result is not None and self._recording.active:
             self._recording.notes.add(FAST_PATH_NOTE, type(module).__name__ if known is None else known.label)
@@ -240,6 +253,7 @@ class ModuleScopes:
     ) -> None:
         recording = self._recording
         recording.close_left(frame.f_back)
+        self.note_compiled(frame)
         number = recording.count(known.label)
         name = f"{known.label}.forward.{number}"
         recording.selection.begin_module(name)
@@ -247,7 +261,7 @@ class ModuleScopes:
         recording.thread_state.modules.append(Open(id(module), call, frame))
         if call.outcome == "drop":
             return
-        recording.take_arguments(call, args, kwargs, frame)
+        recording.take_arguments(call, args, kwargs, frame, module)
         sides = recording.selection.sides
         if call.outcome == "record":
             if recording.provenance is not None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.call import Call, ThreadState
+from dumpscope_capture.calls.graph_makers import graph_maker
 from dumpscope_capture.calls.names import Api, Table, every_call
 from dumpscope_capture.config import CUSTOM_NAMESPACES
 from dumpscope_capture.context import HookErrors
@@ -68,7 +69,7 @@ class CallCounter:
 
     @property
     def active(self) -> bool:
-        return self._mode is not None
+        return self._mode is not None and graph_maker() is None
 
     # -- on and off ----------------------------------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ class PklRecording(Recording):
 
     def __init__(self, config: Config, selection: Selection, errors: Any) -> None:
         super().__init__(config, selection, errors)
+        self.writes = False
         self.provenance = None
         self.rerun_kernels: KernelDump | None = None
         self.counting = False
@@ -79,9 +80,14 @@ class PklRecording(Recording):
             super().end_call(call, result)
 
     def take_arguments(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
+        self,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+        module: torch.nn.Module | None = None,
     ) -> None:
-        super().take_arguments(call, args, kwargs, frame)
+        super().take_arguments(call, args, kwargs, frame, module)
         if self.config.extra_info and isinstance(self.sink, PklSink):
             self.sink.remember(call.name, call.stack or call_stack(frame))
 

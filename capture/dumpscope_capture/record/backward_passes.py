@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dumpscope_capture.context import Unobserved
 from dumpscope_capture.record.gradients import Watch
 from dumpscope_capture.record.step import Step
 
@@ -185,7 +186,10 @@ class BackwardPasses:
 
     def record_gradient(self, tensor: torch.Tensor, item: str) -> Any:
         """Record of a gradient. For an overflow check the tensor itself, until all gradients of its node are there."""
-        return tensor.detach() if self._step.overflow is not None else self._step.record(tensor, item)
+        if self._step.overflow is None:
+            return self._step.record(tensor, item)
+        with Unobserved():
+            return tensor.detach()
 
 
 class _EndOfPass:

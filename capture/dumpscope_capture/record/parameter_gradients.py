@@ -60,25 +60,25 @@ class ParameterGradients:
         selection = self._step.selection
         if selection.named and selection.follows(backward_name(name)):
             self._listed.add(label)
-        for key, parameter in module.named_parameters(recurse=False):
-            if not parameter.requires_grad:
-                continue
-            if parameter.grad_fn is not None:  # a view into a flat parameter, made anew for each forward
-                made = parameter.grad_fn._sequence_nr()
-                if self._views.get((label, key)) != made:
-                    self._views[label, key] = made
-                    self.watched.add(label)
-                    parameter.grad_fn.register_prehook(_ViewHook(self, label, key, parameter.output_nr))
-                continue
-            known = self._hooked.get((id(parameter), label))
-            if known is not None and getattr(known[0], "variable", None) is parameter:
-                continue
-            with Unobserved():
+        with Unobserved():
+            for key, parameter in module.named_parameters(recurse=False):
+                if not parameter.requires_grad:
+                    continue
+                if parameter.grad_fn is not None:  # a view into a flat parameter, made anew for each forward
+                    made = parameter.grad_fn._sequence_nr()
+                    if self._views.get((label, key)) != made:
+                        self._views[label, key] = made
+                        self.watched.add(label)
+                        parameter.grad_fn.register_prehook(_ViewHook(self, label, key, parameter.output_nr))
+                    continue
+                known = self._hooked.get((id(parameter), label))
+                if known is not None and getattr(known[0], "variable", None) is parameter:
+                    continue
                 node = accumulator_of(parameter)
-            if node is not None:
-                self.watched.add(label)
-                handle = node.register_hook(_AccumulatorHook(self, label, key, parameter))
-                self._hooked[id(parameter), label] = node, handle
+                if node is not None:
+                    self.watched.add(label)
+                    handle = node.register_hook(_AccumulatorHook(self, label, key, parameter))
+                    self._hooked[id(parameter), label] = node, handle
 
     def missing(self) -> list[str]:
         """Labels of the modules with parameters if a backward pass ran and none of them got a gradient, else empty."""

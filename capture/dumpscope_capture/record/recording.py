@@ -23,6 +23,7 @@ from dumpscope_capture.calls.call import (
     is_clipping,
 )
 from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
+from dumpscope_capture.calls.graph_makers import graph_maker
 from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
@@ -36,9 +37,12 @@ from dumpscope_capture.record.parameter_gradients import ParameterGradients
 from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
 from dumpscope_capture.values.recorder import Recorder
+from dumpscope_capture.values.written import Writes, buffers_of, surely_written
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
 from dumpscope_format.older_python import without_suffix
+from dumpscope_format.run import TRACED_NOTE
+from dumpscope_format.schema import WRITTEN_KEY
 
 
 class Recording(Step):
@@ -50,19 +54,36 @@ class Recording(Step):
     def __init__(self, config: Config, selection: Selection, errors: HookErrors) -> None:
         super().__init__(config, selection, errors)
         self.thread_state = ThreadState()
-        self.active = False
+        self._on = False
         self.notes = Notes()
         self.passes = BackwardPasses(self)
         self.parameters = ParameterGradients(self, self.passes)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
+        self.around: Callable[[FrameType | None], None] | None = None
+        self.writes = True  # the files of ptdbg have no place for what a call writes into
         self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
         self._pseudo: set[str] = set()
+
+    @property
+    def active(self) -> bool:
+        """Whether what the program does now is recorded: not while a tool makes a graph of it, which is noted."""
+        if not self._on:
+            return False
+        maker = graph_maker()
+        if maker is None:
+            return True
+        self.notes.add(TRACED_NOTE, maker)
+        return False
+
+    @active.setter
+    def active(self, on: bool) -> None:
+        self._on = on
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -144,10 +165,14 @@ class Recording(Step):
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
         self.close_left(frame)
+        if self.around is not None:
+            self.around(frame)
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
+        if not self.config.optimizer and any(name == "optimizer" for name, _ in self.thread_state.outside):
+            outcome = "drop"  # numbered all the same, so that other names do not depend on the key
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"
@@ -200,8 +225,14 @@ class Recording(Step):
     # -- what functions and modules have in common ---------------------------------------------------------------------
 
     def take_arguments(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
+        self,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+        module: torch.nn.Module | None = None,
     ) -> None:
+        """Record what a call receives. module: that is called, None for a function"""
         sides = self.selection.sides
         if call.outcome == "record" and sides.forward:
             if self.config.extra_info:
@@ -213,6 +244,9 @@ class Recording(Step):
                 call.held = HeldArguments(args, kwargs, in_place=in_place, marked=self.overflow is not None)
             if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
+            if sides.output and self.data and self._follows_writes(call):
+                with Unobserved():
+                    call.writes = self._writes(call, args, kwargs, module)
         if sides.backward and not self.aten and torch.is_grad_enabled():
             with Unobserved():
                 tensors = list(args) if call.region else differentiable(args, kwargs)
@@ -220,6 +254,37 @@ class Recording(Step):
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
                 call.edges = [edge_of(value) if isinstance(value, torch.Tensor) else None for value in tensors]
                 call.first = sequence_number()
+
+    def _follows_writes(self, call: Call) -> bool:
+        """Whether what the call writes into is recorded; the results of a collective are its buffers anyway."""
+        plain = call.api is None or call.api.prefix not in ("Distributed", "Triton", "MindSpeed")
+        return plain and self.writes and self.overflow is None and self.bench is None
+
+    def _writes(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], module: torch.nn.Module | None
+    ) -> Writes:
+        """What a call may write into."""
+        if module is not None:
+            buffers, sure = buffers_of(module)
+            return Writes(args, kwargs, buffers=buffers, sure=sure)
+        name = call.api.name if call.api is not None else ""
+        return Writes(args, kwargs, sure=surely_written(name, args, kwargs, in_place=writes_in_place(name, kwargs)))
+
+    def _record_written(self, call: Call, result: Any) -> None:
+        """Record the arguments and buffers that a call has written into, as they are after it."""
+        writes, call.writes = call.writes, None
+        if writes is None:
+            return
+        with Unobserved():
+            found = {
+                path: (tensor, item_name(call.name, "output", f"{WRITTEN_KEY}.{path}"))
+                for path, tensor in writes.after(result).items()
+            }
+            if self.provenance is not None and call.api is not None:
+                for tensor, item in found.values():
+                    self.provenance.note_written(tensor, item)
+        if found:
+            call.body[WRITTEN_KEY] = {path: self.record(tensor, item) for path, (tensor, item) in found.items()}
 
     def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         recorder, name, body = self.recorder, call.name, call.body
@@ -248,6 +313,7 @@ class Recording(Step):
                 return
             if sides.output and self.data:
                 call.body["output"] = self.record_output(result, call.name)
+                self._record_written(call, result)
             call.body.update(more or {})
             if call.substituted is not None:
                 call.body["substituted"] = call.substituted

@@ -72,6 +72,10 @@ class Provenance:
             spread = isinstance(result, (tuple, list)) or hasattr(result, "__dataclass_fields__")
             self._walk_results(result, f"{name}.output" if spread else f"{name}.output.0", len(name) + 1, extra, 0)
 
+    def note_written(self, tensor: torch.Tensor, item: str) -> None:
+        """Note a call as the last that wrote into a tensor."""
+        self._made[id(tensor)] = (weakref.ref(tensor), _version(tensor), item)
+
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _describe(self, value: Any, record: Any, path: str, extra: Extra, depth: int = 0) -> None:

@@ -161,6 +161,11 @@ class StepSink:
         """Set an entry of run.json."""
         self._run[key] = value
 
+    @property
+    def tensor_bytes(self) -> int:
+        """Bytes of the tensor files written so far; links take none."""
+        return self._files.counts()["bytes"]
+
     def step_files(self) -> StepFiles:
         """The tensor files of this step, for the sink of the next one. Call `close` first."""
         return self._files.step_files()

@@ -10,15 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from dumpscope.analysis.setting_differences import describe_notes
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, list_numbers, plural, print_json
 from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
+from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
-from dumpscope.texts import tell, translate
+from dumpscope.texts import rendered, tell, translate
 from dumpscope_format.run import GROUPS
 
 
@@ -187,6 +189,8 @@ def _print_run(run: dict[str, Any] | None, indent: str) -> None:
         known = [f"{name} {value}" for name, value in run[group].items() if value]
         if known:
             line(f"{indent}{group}: {', '.join(known)}")
+    for note in describe_notes({"dump": Run.from_json(run)}):
+        line(indent + rendered([note]))
 
 
 _SUMMARIES: Final = {

@@ -21,7 +21,7 @@ from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 from dumpscope_format.naming import split
 from dumpscope_format.paths import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
-from dumpscope_format.schema import MICRO_STEP_KEY, NODE_KEYS
+from dumpscope_format.schema import MICRO_STEP_KEY, NODE_KEYS, WRITTEN_KEY
 
 KIND_CODES: Final = {
     "api": int(NodeKind.API),
@@ -186,6 +186,8 @@ class _Reader:
             role = ROLES.get(key)
             if role is not None:
                 self.leaves.role(node, role, value)
+            elif key == WRITTEN_KEY:
+                self.leaves.walk(node, Role.OUTPUT, WRITTEN_KEY, value, 0)
             elif key not in NODE_KEYS and type(value) in (list, dict):
                 self.unknown_keys.setdefault(key, self.names[node])
 

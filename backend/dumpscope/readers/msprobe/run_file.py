@@ -12,7 +12,7 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 from dumpscope_format.paths import RUN_JSON, inside
-from dumpscope_format.run import DEVICES, GROUPS, SETTINGS, UNRECORDED
+from dumpscope_format.run import DEVICES, GROUPS, NOTES, SETTINGS, UNRECORDED
 
 CONFIG_JSON: Final = "config.json"
 SIZE_LIMIT: Final = 4 << 20
@@ -101,7 +101,12 @@ def _run(document: dict[str, Any]) -> Run:
         for name, number in list(counted.items() if isinstance(counted, dict) else ())[:CALL_LIMIT]
         if isinstance(number, int) and not isinstance(number, bool)
     }
-    return Run(**groups, devices=[one[:TEXT_LIMIT] for one in listed if isinstance(one, str)], unrecorded=unrecorded)
+    return Run(
+        **groups,
+        devices=[one[:TEXT_LIMIT] for one in listed if isinstance(one, str)],
+        notes=_texts(document.get(NOTES)),
+        unrecorded=unrecorded,
+    )
 
 
 def _texts(group: Any) -> dict[str, str]:
