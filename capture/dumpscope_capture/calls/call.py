@@ -70,14 +70,15 @@ class Call:
     """A node between its start and its end.
 
     first: autograd sequence number at its start, -1 where no gradients are read; idle: a dropout that drops nothing
+    region: label of a region of compiled code, "" for other calls
     writes: what it may write into
     substituted: treatment of the intervention that ran it
     saved: folder of the saved call, and sequence number; began, origin: sequence number, (stack, module), for an `Explainer`
     """
 
     __slots__ = (
-        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "saved",
-        "stack", "substituted", "writes",
+        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "region",
+        "saved", "stack", "substituted", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
@@ -90,6 +91,7 @@ class Call:
         self.edges: list[Edge | torch.Tensor | None] = []
         self.first = -1
         self.idle = False
+        self.region = ""
         self.held: HeldArguments | None = None
         self.extra: dict[str, dict[str, str]] = {}
         self.substituted: str | None = None
@@ -100,7 +102,7 @@ class Call:
 
     @property
     def label(self) -> str:
-        return self.api.label if self.api is not None else ""
+        return self.api.label if self.api is not None else self.region
 
 
 def differentiable(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:

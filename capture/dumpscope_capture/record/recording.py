@@ -252,10 +252,10 @@ class Recording(Step):
                     call.writes = self._writes(call, args, kwargs, module)
         if sides.backward and not self.aten and torch.is_grad_enabled():
             with Unobserved():
-                tensors = differentiable(args, kwargs)
-                if call.api is None:
+                tensors = list(args) if call.region else differentiable(args, kwargs)
+                if call.api is None and not call.region:
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
-                call.edges = [edge_of(tensor) for tensor in tensors]
+                call.edges = [edge_of(value) if isinstance(value, torch.Tensor) else None for value in tensors]
                 call.first = sequence_number()
 
     def _follows_writes(self, call: Call) -> bool:
@@ -374,13 +374,14 @@ class Recording(Step):
                 results = [tensor for tensor in results if tensor.requires_grad]
             watch = Watch(name, self.passes, parent=parent or backward_of(call.parent), results=len(results),
                           arguments=len(call.edges), owner=owner)  # fmt: skip
-            watch.custom = call.api is not None and call.api.custom
+            watch.custom = bool(call.region) or (call.api is not None and call.api.custom)
+            watch.by_slots = not call.region
             watch.takes_input, watch.takes_output = self.selection.sides.input, self.selection.sides.output
             watch.late = self.selection.before
             watch.listed = self.selection.named and self.selection.follows(name)
             if not self.data or (call.outcome == "link" and not self.selection.follows(name)):
                 watch.attach_marker(results, call.first)
-            elif owner is None and self.config.backward == "msprobe":
+            elif owner is None and not call.region and self.config.backward == "msprobe":
                 watch.attach_last(results, call.first)
             else:
                 edges = [leaf_edge(edge) if isinstance(edge, torch.Tensor) else edge for edge in call.edges]
