@@ -23,6 +23,7 @@ PRECISIONS: Final = ("low", "high")
 RISKS: Final = ("ALL", "CORE", "FOCUS")
 DATA_MODES: Final = ("all", "forward", "backward", "input", "output")
 BACKWARDS: Final = ("own", "msprobe")
+COMPILED: Final = ("graph", "eager")
 EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
@@ -57,6 +58,7 @@ class ConfigError(ValueError):
 class Config:
     """What is captured and where it goes. Fields are the keys of config.json and of the section of its task.
 
+    compiled: "graph" lets compiled code run compiled, each region as one node; "eager" runs it eagerly to see inside
     backward: "own" records the gradient of every argument, "msprobe" all gradients of the last autograd node, as msprobe does
     explain_backward: how the call behind a failing backward is found
     save_calls: names or patterns of calls that are saved with all arguments before they run
@@ -76,6 +78,7 @@ class Config:
     dump_enable: bool | None = None
     risk_level: str = "FOCUS"
     custom_op_namespaces: tuple[str, ...] = CUSTOM_NAMESPACES
+    compiled: str = "graph"
     backward: str = "own"
     wrap_ops: str | None = None
     save_calls: tuple[str, ...] = ()
@@ -113,7 +116,7 @@ class Config:
 
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
-    "custom_op_namespaces", "backward", "wrap_ops", "save_calls", "explain_backward",
+    "custom_op_namespaces", "compiled", "backward", "wrap_ops", "save_calls", "explain_backward",
     "optimizer", "max_gb",
 )  # fmt: skip
 _SECTION: Final = (
@@ -178,6 +181,7 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "step": numbers,
         "precision": lambda key, value: _word(key, value, PRECISIONS),
         "risk_level": lambda key, value: _word(key, value, RISKS),
+        "compiled": lambda key, value: _word(key, value, COMPILED),
         "backward": lambda key, value: _word(key, value, BACKWARDS),
         "explain_backward": lambda key, value: _word(key, value, EXPLANATIONS),
         "summary_mode": lambda key, value: _word(key, value, SUMMARIES),

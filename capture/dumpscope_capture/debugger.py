@@ -13,6 +13,7 @@ import torch
 from dumpscope_capture.config import Config, ConfigError, ConfigWatcher, load, patterns
 from dumpscope_capture.context import LOG, rank
 from dumpscope_capture.hooks.custom import CustomCalls
+from dumpscope_capture.hooks.graphs import GRAPHS
 from dumpscope_capture.hooks.token_range import TokenWindow
 from dumpscope_capture.interventions import activate
 from dumpscope_capture.proof.call_counter import CALL_COUNTER
@@ -171,7 +172,11 @@ class PrecisionDebugger:
                 raise ConfigError(
                     "model", model, f"an nn.Module or a list of them (level {self._config.level}, or token_range)"
                 )
-            if self._config.level == "debug" or self._config.task == "acc_check" or not self._may_record(rank_id):
+            if self._config.level == "debug" or self._config.task == "acc_check":
+                return
+            if self._config.compiled == "graph":
+                GRAPHS.watch()  # also in steps that are not recorded, as code is compiled once
+            if not self._may_record(rank_id):
                 return
             session = self._session
             window = TokenWindow(session, token_range) if token_range is not None else None

@@ -26,9 +26,11 @@ from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.aten import AtenMode
 from dumpscope_capture.hooks.collectives import Collectives
 from dumpscope_capture.hooks.compiled import EagerMode
+from dumpscope_capture.hooks.entering import Entering
 from dumpscope_capture.hooks.functions import FunctionMode
 from dumpscope_capture.hooks.megatron import MicroSteps, micro_sink
 from dumpscope_capture.hooks.modules import ModuleScopes
+from dumpscope_capture.hooks.regions import CompiledRegions
 from dumpscope_capture.hooks.triton import TritonLaunches
 from dumpscope_capture.proof.backward_failures import Explainer, How
 from dumpscope_capture.proof.call_counter import CALL_COUNTER
@@ -41,7 +43,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import COMPILED_NOTE, GRADIENTS_NOTE, NOTES, UNRECORDED
+from dumpscope_format.run import COMPILED_NOTE, COMPILED_REGIONS, GRADIENTS_NOTE, NOTES, UNRECORDED
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -70,6 +72,11 @@ class Session:
         self.triton = TritonLaunches(self.recording)
         self.micro = MicroSteps()
         self.eager = EagerMode()
+        self._runs_eagerly = False
+        self.entering = Entering(lift=self._lift, lay=self._lay)
+        self.regions = CompiledRegions(
+            self.recording, self.entering, label_of=self.scopes.label_of, install_late=self._begin_compiled
+        )
         self.mode: FunctionMode | None = None
         self.aten: AtenMode | None = None
         self.kernels = self.recording.kernels = _kernels(config, self.errors)
@@ -101,8 +108,10 @@ class Session:
             self._environment_checked = True
             environment_checks.log_warnings()
         self.open(step, rank_id)
+        self.scopes.compiled = self._stays_compiled
         if self.config.modules:
             self.scopes.watch(models, numbered=numbered)
+        self.regions.watch(models, numbered=numbered)
         self.models = models
         self._tell_size()
         self.resume()
@@ -134,14 +143,10 @@ class Session:
             self.triton.install()
         if self.recording.links:
             self.micro.install()
-        if self.config.level == "mix" or not self.config.optimizer:
-            self._handles = [
-                register_optimizer_step_pre_hook(self._optimizer_begins),
-                register_optimizer_step_post_hook(self._optimizer_ends),
-            ]
+        self._watch_optimizers()
         if self.explainer is not None:
             self.explainer.install()
-        self.eager.begin(self.models)
+        self._begin_compiled()
         self.installed = self.recording.active = True
 
     def pause(self) -> None:
@@ -149,12 +154,12 @@ class Session:
         if not self.installed:
             return
         self.installed = self.recording.active = False
-        self.eager.end()
+        if self._runs_eagerly:
+            self.eager.end()
+        self.regions.end()
         if self.explainer is not None:
             self.explainer.remove()
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        self._unwatch_optimizers()
         self.collectives.remove()
         self.triton.remove()
         self.micro.remove()
@@ -170,6 +175,38 @@ class Session:
         with self.errors.guard("a module's results"):
             self.recording.close_left(sys._getframe())
         self.recording.thread_state.clear()
+
+    # -- compiled code -------------------------------------------------------------------------------------------------
+
+    @property
+    def _stays_compiled(self) -> bool:
+        """Whether compiled code runs compiled. Not where something asks for calls inside it: level L2 for its operators."""
+        operators = self.config.level == "L2" and self.kernels is None
+        inside = operators or self.explainer is not None or observers.OBSERVERS or observers.RUNNERS
+        return self.config.compiled == "graph" and not inside
+
+    def _begin_compiled(self) -> None:
+        self._runs_eagerly = not self._stays_compiled
+        if self._runs_eagerly:
+            self.eager.begin(self.models)
+        else:
+            self.regions.begin()
+
+    def _lift(self) -> None:
+        """Compiled code is entered: take away what it could see."""
+        self.scopes.lift()
+        self.collectives.lift()
+        self.triton.lift()
+        self.micro.lift()
+        self._unwatch_optimizers()
+
+    def _lay(self) -> None:
+        """End of `_lift`."""
+        self.scopes.lay()
+        self.collectives.lay()
+        self.triton.lay()
+        self.micro.lay()
+        self._watch_optimizers()
 
     def silence(self) -> None:
         """In a forked child: record nothing and do not touch the parent's files."""
@@ -288,6 +325,12 @@ class Session:
                 sink.add_to_run(COMPILED_NOTE, "eager")
             if self.eager.missed:
                 sink.add_to_run("skipped_code", ["torch.compile"])
+        regions = self.regions.end_step()
+        if sink is not None and regions:
+            sink.add_to_run(COMPILED_REGIONS, regions)
+        unseen = self.regions.end_unseen()
+        if sink is not None and unseen:
+            sink.count("calls between compiled regions", unseen)
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()
@@ -399,6 +442,18 @@ class Session:
             )
 
     # -- optimizers ----------------------------------------------------------------------------------------------------
+
+    def _watch_optimizers(self) -> None:
+        if self.config.level == "mix" or not self.config.optimizer:
+            self._handles = [
+                register_optimizer_step_pre_hook(self._optimizer_begins),
+                register_optimizer_step_post_hook(self._optimizer_ends),
+            ]
+
+    def _unwatch_optimizers(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
 
     def _optimizer_begins(self, *unused: Any) -> None:
         if self.recording.active:

@@ -24,7 +24,7 @@ NodeWord = Literal["api", "module", "gradient", "debug", "other"]
 DirectionWord = Literal["forward", "backward", "none"]
 
 API_PREFIXES: Final = (
-    "Functional", "Tensor", "Torch", "VF", "NPU", "Aten", "Distributed", "MindSpeed", "Triton", "Jit",
+    "Functional", "Tensor", "Torch", "VF", "NPU", "Aten", "Distributed", "MindSpeed", "Triton", "Jit", "Compiled",
     "Mint", "MintFunctional", "Primitive",
 )  # fmt: skip
 """Prefixes of built-in API categories; a custom prefix is any other text, dots included."""

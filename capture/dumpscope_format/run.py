@@ -34,3 +34,9 @@ SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],
 }  # fmt: skip
 """Settings that change the content of a dump, with their values if `settings` (or a config.json) omits them."""
+
+COMPILED_REGIONS: Final = "compiled_regions"
+"""Key of run.json that holds what is known about each recorded region of compiled code, by its node without direction."""
+
+COMPILED_GRAPHS: Final = "compiled_graphs"
+"""Folder of a step with the texts of the compiled graphs."""

@@ -16,7 +16,7 @@ def _double(x: torch.Tensor) -> torch.Tensor:
 
 
 def _recorded(make: Any, read: Any, level: str, model: nn.Module, call: Any, steps: int = 1) -> Any:
-    debugger = make(level=level)
+    debugger = make(level=level, compiled="eager")
     for _ in range(steps):
         debugger.start(model)
         call()

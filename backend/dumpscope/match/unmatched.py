@@ -10,7 +10,7 @@ from dumpscope.domain.facts import Leftover, NodePairs
 from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind
 from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Fusion, Matching
-from dumpscope.match.operators.operations import backend, moves_data
+from dumpscope.match.operators.operations import backend, is_region, moves_data
 from dumpscope.match.sides import Side
 
 Reason = tuple[Leftover, int]
@@ -61,6 +61,7 @@ class _UnmatchedCalls:
         self._recorded = set(kinds)
         self._labels = set(other.label[: other.dumped])
         self._forward: dict[tuple[str, int], int] = {}
+        self._one_is_compiled = _has_regions(side) != _has_regions(other)
 
     def note(self, calls: list[int], cores: list[int], opposite: list[int]) -> None:
         """Store for the calls of one gap: how many of them compute (`cores`), and the other side's calls (`opposite`)."""
@@ -75,6 +76,8 @@ class _UnmatchedCalls:
             return Leftover.INSIDE, fusion.target
         if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
             return Leftover.LEFT_OUT, -1
+        if self._one_is_compiled:  # what compiled code calls is not recorded, nor what runs between its regions
+            return Leftover.LEFT_OUT, -1
         label = side.label[entry]
         if side.kind[entry] == NodeKind.API and moves_data(label) and label not in self._labels:
             return Leftover.LEFT_OUT, -1
@@ -88,6 +91,10 @@ class _UnmatchedCalls:
         if backend(label) is not None and label not in self._labels:
             return Leftover.ONE_BACKEND, -1
         return Leftover.INSERTED, -1
+
+
+def _has_regions(side: Side) -> bool:
+    return any(is_region(label) for label in side.label[: side.dumped])
 
 
 def _rows(column: Int32, entries: int) -> Int64:

@@ -19,6 +19,7 @@ REFUSED: Final = {
     "Triton": say("reproduce.triton_kernel_not_found_by_name"),
     "MindSpeed": say("reproduce.package_patches_run_time_give_modules"),
     "Jit": say("reproduce.compiled_function_not_found_by_name"),
+    "Compiled": say("reproduce.compiled_region_has_no_operator"),
     "Mint": say("reproduce.belongs_mindspore"),
     "MintFunctional": say("reproduce.belongs_mindspore"),
     "Primitive": say("reproduce.belongs_mindspore"),

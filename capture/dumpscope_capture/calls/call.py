@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,13 @@ _CLIPPERS: Final = frozenset(
     )
 )
 _CLIP_LEVELS: Final = 10
+_CHECKPOINTS: Final = (
+    os.path.join("utils", "checkpoint.py"),
+    os.path.join("activation_checkpointing", "checkpointing.py"),
+    os.path.join("tensor_parallel", "random.py"),
+)
+"""Files of torch, DeepSpeed and Megatron that run a checkpointed part again."""
+
 NESTING_LIMIT: Final = 50
 
 
@@ -62,14 +70,15 @@ class Call:
     """A node between its start and its end.
 
     first: autograd sequence number at its start, -1 where no gradients are read; idle: a dropout that drops nothing
+    region: label of a region of compiled code, "" for other calls
     writes: what it may write into
     substituted: treatment of the intervention that ran it
     saved: folder of the saved call, and sequence number; began, origin: sequence number, (stack, module), for an `Explainer`
     """
 
     __slots__ = (
-        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "saved",
-        "stack", "substituted", "writes",
+        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "region",
+        "saved", "stack", "substituted", "writes",
     )  # fmt: skip
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
@@ -82,6 +91,7 @@ class Call:
         self.edges: list[Edge | torch.Tensor | None] = []
         self.first = -1
         self.idle = False
+        self.region = ""
         self.held: HeldArguments | None = None
         self.extra: dict[str, dict[str, str]] = {}
         self.substituted: str | None = None
@@ -92,7 +102,7 @@ class Call:
 
     @property
     def label(self) -> str:
-        return self.api.label if self.api is not None else ""
+        return self.api.label if self.api is not None else self.region
 
 
 def differentiable(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
@@ -134,6 +144,17 @@ def is_clipping(frame: FrameType | None) -> bool:
         if frame is None:
             return False
         if frame.f_code.co_name in _CLIPPERS and frame.f_code.co_filename.endswith("clip_grad.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_recomputed(frame: FrameType | None) -> bool:
+    """Whether activation checkpointing calls again what it did not keep: a call inside a backward pass and below its code."""
+    if torch._C._current_graph_task_id() == -1:
+        return False
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_CHECKPOINTS):
             return True
         frame = frame.f_back
     return False

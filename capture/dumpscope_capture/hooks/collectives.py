@@ -58,6 +58,14 @@ class Collectives:
     def remove(self) -> None:
         self._patches.undo()
 
+    def lift(self) -> None:
+        """Take the wrappers away for a while."""
+        self._patches.lift()
+
+    def lay(self) -> None:
+        """End of `lift`."""
+        self._patches.lay()
+
     def settle(self) -> None:
         """The step ends: record the results of finished calls; those of others are left out."""
         working, self._pending = self._pending, {}

@@ -121,6 +121,23 @@ def enter(mode: FunctionMode) -> None:
         torch._C._push_on_torch_function_stack(other)
 
 
+def lift() -> list[FunctionMode]:
+    """Take the modes that record this thread off its stack, for `lay`."""
+    stack = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+    for other in reversed(stack):
+        if not isinstance(other, FunctionMode):
+            torch._C._push_on_torch_function_stack(other)
+    return [mode for mode in reversed(stack) if isinstance(mode, FunctionMode)]
+
+
+def lay(modes: list[FunctionMode]) -> None:
+    """Put the modes of `lift` back, below all others; those that have become idle since are left out."""
+    on_stack = mode_stack()
+    for mode in reversed(modes):
+        if not mode.idle and not any(other is mode for other in on_stack):
+            enter(mode)
+
+
 def mode_stack() -> list[Any]:
     """Function modes of this thread, the outermost first."""
     return [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]

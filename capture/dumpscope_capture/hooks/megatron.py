@@ -58,6 +58,14 @@ class MicroSteps:
     def remove(self) -> None:
         self._patches.undo()
 
+    def lift(self) -> None:
+        """Take the wrappers away for a while."""
+        self._patches.lift()
+
+    def lay(self) -> None:
+        """End of `lift`."""
+        self._patches.lay()
+
     def _count_forward(self) -> None:
         self._forward += 1
         self._now = self._forward

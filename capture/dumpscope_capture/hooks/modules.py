@@ -19,11 +19,16 @@ from dumpscope_capture.calls.call import Call, Open
 from dumpscope_capture.context import LOG
 from dumpscope_capture.hooks.compiled import compiled_regions, region_name
 from dumpscope_capture.hooks.fast_paths import FastPaths, module_keywords
+from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 from dumpscope_format.older_python import dataclass
 from dumpscope_format.run import COMPILED_NOTE, FAST_PATH_NOTE
 
 _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
+_ANY_HOOK: Final = "_has_any_global_hook"
+_IN_PLACE: Final = "_compiled_call_impl"
+_INNER: Final = "_orig_mod"
+"""Attribute of a compiled module that holds the module itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,7 @@ class KnownModule:
 class ModuleScopes:
     """Records the modules of the models given to `watch`.
 
+    compiled: compiled code runs compiled, so that the calls inside it cannot be seen
     scripted: labels of the outermost TorchScript modules among them. They run outside of Python, so they have no nodes.
     """
 
@@ -44,6 +50,11 @@ class ModuleScopes:
         self._recording = recording
         self._known: dict[int, KnownModule] = {}
         self._handles: list[Any] = []
+        self._inner: dict[int, KnownModule] = {}
+        self._in_place: list[KnownModule] = []
+        self._lifted = False
+        self._patches = Patches()
+        self.compiled = False
         self._warned: set[str] = set()
         self.scripted: list[str] = []
         self._only: KnownModule | None = None
@@ -63,8 +74,20 @@ class ModuleScopes:
                         inside = (*inside, f"{path}." if path else "")
                         self._skip(f"{head}.{path}.{kind}" if path else f"{head}.{kind}")
                     continue
-                if path and kind not in _SKIPPED and self._find(module) is None:
-                    self.name(module, f"{head}.{path}.{kind}")
+                bare, kind = self._uncompiled(path, kind, module)
+                if bare and kind not in _SKIPPED and self._find(module) is None:
+                    self.name(module, f"{head}.{bare}.{kind}")
+
+    def _uncompiled(self, path: str, kind: str, module: torch.nn.Module) -> tuple[str, str]:
+        """Path and class that a module has in the program without torch.compile; path "" for what is no node.
+
+        Of a compiled module and the one inside it, the one whose call can be seen from outside of compiled code is the node.
+        """
+        parts = path.split(".")
+        bare = ".".join(part for part in parts if part != _INNER)
+        if is_optimized(module):
+            return (bare, type(module._orig_mod).__name__) if self.compiled else ("", kind)
+        return ("", kind) if parts[-1] == _INNER and self.compiled else (bare, kind)
 
     def name(self, module: torch.nn.Module, label: str) -> None:
         old = module._is_full_backward_hook is False and bool(module._backward_hooks)
@@ -73,7 +96,11 @@ class ModuleScopes:
             LOG.warning(
                 "%s has a hook of the deprecated register_backward_hook; its backward is recorded all the same", label
             )
-        self._known[id(module)] = KnownModule(label=label, module=weakref.ref(module))
+        known = self._known[id(module)] = KnownModule(label=label, module=weakref.ref(module))
+        if is_optimized(module):
+            self._inner[id(module._orig_mod)] = known
+        if self.compiled and module._compiled_call_impl is not None:
+            self._in_place.append(known)
 
     def _skip(self, label: str) -> None:
         if label not in self.scripted:
@@ -90,17 +117,69 @@ class ModuleScopes:
     def widen(self) -> None:
         self._only = None
 
+    def label_of(self, module: torch.nn.Module) -> str | None:
+        """Label of a module, or of the compiled module that holds it; None where neither is a node."""
+        known = self._find(module) or self._inner.get(id(module))
+        return known.label if known is not None else None
+
+    def lift(self) -> None:
+        """Take the hooks away for a while; False after `remove`."""
+        if self._handles:
+            self.remove()
+            self._lifted = True
+
+    def lay(self) -> None:
+        """End of `lift`."""
+        if self._lifted:
+            self._lifted = False
+            self.install()
+
     def install(self) -> None:
         if not self._handles:
             self._handles = [
                 hooks.register_module_forward_pre_hook(self._before),
                 hooks.register_module_forward_hook(self._after, always_call=True),
             ]
+            for known in self._in_place:
+                module = known.module()
+                if module is not None and module._compiled_call_impl is not None:
+                    self._patches.put(module, _IN_PLACE, self._from_outside(module, module._compiled_call_impl))
+            if hasattr(hooks, _ANY_HOOK):  # torch.compile warns where it is true; our hooks are gone when it matters
+                self._patches.put(hooks, _ANY_HOOK, self._any_other_hook)
 
     def remove(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._patches.undo()
+
+    def _from_outside(self, module: torch.nn.Module, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """The code of a module compiled in place, with our hooks around it: torch would compile them with it."""
+
+        def call_compiled(*args: Any, **kwargs: Any) -> Any:
+            result = None
+            self._before(module, args)
+            try:
+                result = compiled(*args, **kwargs)
+            finally:
+                self._after(module, args, result)
+            return result
+
+        return call_compiled
+
+    def _any_other_hook(self) -> bool:
+        """Whether the program has global hooks."""
+        own = {handle.id for handle in self._handles}
+        return any(
+            key not in own
+            for some in (
+                hooks._global_backward_pre_hooks,
+                hooks._global_backward_hooks,
+                hooks._global_forward_pre_hooks,
+                hooks._global_forward_hooks,
+            )
+            for key in some
+        )
 
     @property
     def empty(self) -> bool:
@@ -113,7 +192,9 @@ class ModuleScopes:
         return known if known is not None and known.module() is module else None
 
     def note_compiled(self, frame: FrameType | None) -> None:
-        """Note the compiled regions that run around a call."""
+        """Note the compiled regions that run eagerly around a call."""
+        if self.compiled:
+            return
         for region in compiled_regions(frame):
             known = self._known.get(id(getattr(region, "__self__", None)))
             self._recording.notes.add(COMPILED_NOTE, region_name(region) if known is None else known.label)
@@ -184,7 +265,7 @@ class ModuleScopes:
         sides = recording.selection.sides
         if call.outcome == "record":
             if recording.provenance is not None:
-                recording.provenance.meet(type(module).__name__, module.forward)
+                recording.provenance.meet(type(_inside(module)).__name__, _inside(module).forward)
             if sides.forward and recording.data and sides.input:
                 call.body["parameters"] = self._parameters(name, module)
 
@@ -193,7 +274,7 @@ class ModuleScopes:
         recording = self._recording
         return {
             key: recording.record(value, f"{name}.parameters.{key}")
-            for key, value in module.named_parameters(recurse=False)
+            for key, value in _inside(module).named_parameters(recurse=False)
         }
 
     def _end(self, known: KnownModule, module: torch.nn.Module, result: Any) -> None:
@@ -209,5 +290,18 @@ class ModuleScopes:
             if recording.selection.sides.forward and recording.data and recording.selection.sides.output:
                 call.body["parameters"] = self._parameters(call.name, module)
         if call.outcome != "drop" and recording.selection.sides.backward and torch.is_grad_enabled():
-            recording.parameters.watch(known.label, module, call.name)
+            recording.parameters.watch(known.label, _inside(module), call.name)
         recording.end_module(call, result, known.label)
+
+
+def is_optimized(module: torch.nn.Module) -> bool:
+    """Whether `torch.compile(module)` made this module."""
+    dynamo = sys.modules.get("torch._dynamo")
+    return dynamo is not None and isinstance(module, dynamo.OptimizedModule)
+
+
+def _inside(module: torch.nn.Module) -> torch.nn.Module:
+    """The module with the parameters: of a compiled module the one that it holds."""
+    inner = module._orig_mod if is_optimized(module) else module
+    assert isinstance(inner, torch.nn.Module)
+    return inner

@@ -24,3 +24,15 @@ class Patches:
             if getattr(owner, name, None) is wrapper:
                 setattr(owner, name, original)
         self._made = []
+
+    def lift(self) -> None:
+        """Restore the attributes for a while."""
+        for owner, name, original, wrapper in reversed(self._made):
+            if getattr(owner, name, None) is wrapper:
+                setattr(owner, name, original)
+
+    def lay(self) -> None:
+        """End of `lift`."""
+        for owner, name, original, wrapper in self._made:
+            if getattr(owner, name, None) is original:
+                setattr(owner, name, wrapper)

@@ -43,6 +43,14 @@ class TritonLaunches:
     def remove(self) -> None:
         self._patches.undo()
 
+    def lift(self) -> None:
+        """Take the wrappers away for a while."""
+        self._patches.lift()
+
+    def lay(self) -> None:
+        """End of `lift`."""
+        self._patches.lay()
+
     def _wrap_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         recording = self._recording
 

@@ -205,6 +205,7 @@ class Capture:
             risk_level="ALL",
             overflow_nums=hook.overflow_nums if hook.overflow_nums < 0 else hook.overflow_nums - self._overflows,
             wrap_ops=settings.wrap_ops,
+            compiled="eager",  # its formats have no name for a region of compiled code
             custom_op_namespaces=settings.namespaces(form.generation),
         )
         spellings = {dotted: Spelling(Form(generation="6.0" if dotted else "4.0")) for dotted in (False, True)}

@@ -54,13 +54,14 @@ class Watch:
     owner: label of the module, None for a function; custom: the program registered the function
     data: whether gradients are recorded; listed: the list names what the call runs in
     kept: whether the filters may keep this pass; judged: whether `outcome`, their answer, is known
+    by_slots: a call with one node numbers its gradients by the slots of this node
     late: the scope begins with the backward of a module that holds the call
     """
 
     __slots__ = (
-        "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "complete", "custom", "data", "expected", "first", "inputs",
-        "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner", "parent", "pass_id", "reserved",
-        "spread", "started", "takes_input", "takes_output",
+        "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "by_slots", "complete", "custom", "data", "expected",
+        "first", "inputs", "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner", "parent",
+        "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class Watch:
         self.complete = False
         self.reserved = False
         self.data = True
+        self.by_slots = True
         self.custom = False
         self.spread = False
         self.outcome = "record"
@@ -122,7 +124,7 @@ class Watch:
             by_node.setdefault(node, []).append((place, slot))
         self.expected, self.awaited = len(taken), len(by_node)
         self.spread = taken.keys() != by_node.keys()
-        if self.owner is None and not self.spread and len(taken) == 1:
+        if self.owner is None and self.by_slots and not self.spread and len(taken) == 1:
             taken = self._by_slot(taken)
         for node, wanted in by_node.items():
             node.register_prehook(_ResultPrehook(self, wanted))

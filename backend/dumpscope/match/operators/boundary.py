@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dumpscope.domain.records import Kind, Role, State
+from dumpscope.domain.records import Kind, NodeKind, Role, State
 from dumpscope.match.gaps import below, computing
 from dumpscope.match.matching import Fusion, Matching
 from dumpscope.match.sides import Side, close
@@ -15,11 +15,13 @@ from dumpscope.match.sides import Side, close
 class Value:
     """A tensor of a call.
 
-    path: code of its path; numbers: its statistics; mark: identifies it (statistics and size, or hash)
+    path: code of its path; real: has a dtype that can have a gradient; numbers: its statistics
+    mark: identifies it (statistics and size, or hash)
     """
 
     item: int
     path: int
+    real: bool
     shape: tuple[int, ...]
     size: int
     numbers: tuple[float, ...]
@@ -59,7 +61,9 @@ def values(side: Side, entry: int, *roles: Role) -> list[Value]:
             numbers = tuple(x if s == State.FINITE else -float(s) for x, s in zip(row, states, strict=True))
         digest = int(items.hash[item])
         mark = (size, numbers) if numbers else items.hashes[digest] if digest >= 0 else None
-        found.append(Value(item, int(items.path[item]), shape, size, numbers, mark))
+        dtype = items.dtypes[items.dtype[item]] if items.dtype[item] >= 0 else ""
+        real = "float" in dtype or "complex" in dtype
+        found.append(Value(item, int(items.path[item]), real, shape, size, numbers, mark))
     return found
 
 
@@ -140,8 +144,8 @@ def note(
         Fusion(
             target=found.end if on_target else found.single,
             golden=found.single if on_target else found.end,
-            inner=(*found.inner, *(_holders(run[0], found.inner, run[1]) if holders else ())),
-            around=tuple(_holders(single[0], (found.single,), single[1])) if holders else (),
+            inner=(*found.inner, *(_holders(run[0], found.inner, run[1], single[0]) if holders else ())),
+            around=tuple(_holders(single[0], (found.single,), single[1], run[0])) if holders else (),
             on_target=on_target,
             items=tuple(pair[::-1] if on_target else pair for pair in found.items),
             confidence=confidence,
@@ -149,11 +153,17 @@ def note(
     )
 
 
-def _holders(side: Side, inner: Sequence[int], free: Callable[[int], bool]) -> Iterator[int]:
-    """Modules without a partner whose only computing calls are these, with their backward and gradients."""
+def _holders(side: Side, inner: Sequence[int], free: Callable[[int], bool], other: Side) -> Iterator[int]:
+    """Modules without a partner whose only computing calls are these, with their backward and gradients. Gradients that the
+    other side has too are left out: a region of compiled code has them without the module."""
     ours = set(inner)
+    gradients = {other.name(entry) for entry, kind in enumerate(other.kind) if kind == NodeKind.GRADIENT}
     for parent in dict.fromkeys(map(side.parent, inner)):
         holder = parent
         while holder is not None and free(holder) and ours.issuperset(computing(side, list(below(side, holder)))):
-            yield from side.relatives(holder)
+            yield from (
+                entry
+                for entry in side.relatives(holder)
+                if side.kind[entry] != NodeKind.GRADIENT or side.name(entry) not in gradients
+            )
             holder = side.parent(holder)

@@ -13,7 +13,7 @@ from dumpscope.match.gaps import Gap, computing, find_gaps
 from dumpscope.match.matching import Matching
 from dumpscope.match.operators.boundary import Found, Value, note, pair_values, received_by, same_numbers, values
 from dumpscope.match.operators.fusion_rules import Rule, run_ends
-from dumpscope.match.operators.operations import moves_data, operation
+from dumpscope.match.operators.operations import is_region, moves_data, operation
 from dumpscope.match.sides import Side
 
 OWN: Final = 0.9
@@ -47,6 +47,8 @@ def _fuse_gap(matching: Matching, gap: Gap, rules: Sequence[Rule], *, on_target:
         found, confidence = _by_rule(single_side, run_side, single, rest, rules)
         if found is None and len(cores) == 1:
             found, confidence = _proposed(single_side, run_side, single, rest), PROPOSED
+        elif found is None and is_region(single_side.label[single]):
+            found, confidence = _of_region(single_side, run_side, single, rest), PROPOSED
         if found is None:
             continue
         start += rest.index(max(found.inner, key=rest.index)) + 1
@@ -79,10 +81,29 @@ def _by_rule(
 def _proposed(single_side: Side, run_side: Side, single: int, calls: Sequence[int]) -> Found | None:
     """Pair the one free call of a side with all free calls of the other if inputs agree in numbers and the output in shape."""
     cores = computing(run_side, list(calls))
-    if single_side.kind[single] != NodeKind.API or len(cores) < 2:
+    region = is_region(single_side.label[single])
+    if single_side.kind[single] != NodeKind.API or len(cores) < (1 if region else 2):
         return None
     found = _boundary(single_side, run_side, single, cores, calls)
-    return found if found is not None and found.agree and found.outputs else None
+    if found is None or not found.agree or not found.outputs:
+        return None
+    return found if not region or _has_functions(run_side, cores) else None
+
+
+def _of_region(single_side: Side, run_side: Side, single: int, calls: Sequence[int]) -> Found | None:
+    """Pair one of several regions of compiled code with the calls up to the first that has the region's result."""
+    made = values(single_side, single, Role.OUTPUT)
+    cores = computing(run_side, list(calls))
+    for number, entry in enumerate(cores if made and _has_functions(run_side, cores) else []):
+        if any(same_numbers(made[0], value) for value in values(run_side, entry, Role.OUTPUT)):
+            found = _boundary(single_side, run_side, single, cores[: number + 1], calls)
+            return found if found is not None and found.agree and found.same else None
+    return None
+
+
+def _has_functions(side: Side, cores: Sequence[int]) -> bool:
+    """Whether functions were recorded. If not, a region's result is that of no module, but of the functions behind the last."""
+    return any(side.kind[entry] == NodeKind.API for entry in cores)
 
 
 def _boundary(
@@ -163,24 +184,40 @@ def fuse_backward(matching: Matching, found: Found, confidence: float, *, on_tar
 def _leaving(
     single_side: Side, run_side: Side, found: Found, single: int, backward: dict[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of gradients of inputs: the gradient of an argument has the argument's path."""
-    place_of = {value.item: value.path for value in values(single_side, found.single, Role.INPUT)}
-    gradients = {value.path: value for value in values(single_side, single, Role.OUTPUT)}
-    uses: dict[object, list[tuple[int, int]]] = {}
+    """Pairs of gradients of inputs."""
+    place_of = {value.item: number for value, number in _numbered(single_side, found.single)}
+    gradients = _by_number(single_side, single)
+    uses: dict[object, list[tuple[int, str]]] = {}
     owner: dict[int, object] = {}
     for entry in found.inner:
-        for value in values(run_side, entry, Role.INPUT):
-            uses.setdefault(value.mark, []).append((entry, value.path))
+        for value, number in _numbered(run_side, entry):
+            uses.setdefault(value.mark, []).append((entry, number))
             owner[value.item] = value.mark
     for one, other in found.items:
         users = uses.get(owner.get(other), [])
-        mine = gradients.get(place_of.get(one, -1))
+        mine = gradients.get(place_of.get(one, ""))
         if mine is None or len(users) != 1 or users[0][0] not in backward:
             continue
-        entry, path = users[0]
-        theirs = {value.path: value for value in values(run_side, backward[entry], Role.OUTPUT)}.get(path)
+        entry, number = users[0]
+        theirs = _by_number(run_side, backward[entry]).get(number)
         if theirs is not None and theirs.shape == mine.shape:
             yield mine.item, theirs.item
+
+
+def _numbered(side: Side, entry: int) -> Iterator[tuple[Value, str]]:
+    """Tensors that a call receives, and the number of the gradient of each: tensors that can have one are counted. A region of
+    compiled code has a gradient at the place of each argument."""
+    region = is_region(side.label[entry])
+    count = 0
+    for value in values(side, entry, Role.INPUT):
+        path = side.dump.items.paths[value.path]
+        yield value, path if region else str(count) if value.real else ""
+        count += value.real
+
+
+def _by_number(side: Side, entry: int) -> dict[str, Value]:
+    """Gradients that leave a backward call, by their number."""
+    return {side.dump.items.paths[value.path]: value for value in values(side, entry, Role.OUTPUT)}
 
 
 def _first(found: list[Value]) -> Value | None:

@@ -25,6 +25,9 @@ MOVERS: Final = frozenset(
 )  # fmt: skip
 """Operations that only move, cast or make data: risk levels leave them out of dumps, and implementations use them differently."""
 
+REGION: Final = "Compiled."
+"""Beginning of the labels of regions of compiled code."""
+
 _BACKENDS: Final = ("npu", "cuda", "cudnn", "flash", "xformers", "triton", "mlu", "musa", "mkldnn", "miopen", "hpu")
 
 
@@ -37,7 +40,12 @@ def operation(label: str) -> str:
 
 
 def moves_data(label: str) -> bool:
-    return operation(label) in MOVERS
+    return operation(label) in MOVERS and not is_region(label)
+
+
+def is_region(label: str) -> bool:
+    """Whether a call is a region of compiled code, whatever the function is called that was compiled."""
+    return label.startswith(REGION)
 
 
 def backend(label: str) -> str | None:
