@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FrameType
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -130,6 +130,17 @@ def _rank_of_node() -> int | None:
 def _variable(name: str) -> int | None:
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else None
+
+
+def peek(owner: Any, name: str) -> Any:
+    """An attribute of another package's object, None where it has none or reading it raises: modules that load on use raise any
+    kind of error where something is missing."""
+    try:
+        return getattr(owner, name, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return None
 
 
 def is_running(wanted: FrameType, frame: FrameType | None) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.context import LOG, call_stack, rank
+from dumpscope_capture.context import LOG, call_stack, peek, rank
 from dumpscope_capture.optional_numpy import np
 
 SEED_LIMIT: Final = 2**32 - 1
@@ -47,6 +47,8 @@ _RANDOM: Final = {
         "multinomial",
     ),
 }  # fmt: skip
+
+_ACCELERATORS: Final = ("cuda", "npu", "xpu", "mps", "hpu", "mlu", "musa", "mtia")
 
 _replaced: dict[tuple[int, str], tuple[Any, Any]] = {}
 
@@ -90,7 +92,7 @@ def _seed_devices(seed: int) -> None:
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
-    npu: Any = getattr(sys.modules.get("torch_npu"), "npu", None)
+    npu: Any = peek(sys.modules.get("torch_npu"), "npu")
     if npu is not None and npu.is_available():
         npu.manual_seed_all(seed)
         os.environ.update(_ASCEND)
@@ -150,15 +152,31 @@ class _States:
         self._python = random.getstate()
         self._numpy = np.random.get_state() if np is not None else None
         self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+        self._devices = [(set_all, get_all()) for get_all, set_all in _device_states()]
 
     def restore(self) -> None:
         random.setstate(self._python)
         if np is not None:
             np.random.set_state(self._numpy)
         torch.set_rng_state(self._torch)
-        if self._cuda:
-            torch.cuda.set_rng_state_all(self._cuda)
+        for set_all, state in self._devices:
+            set_all(state)
+
+
+def _device_states() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
+    """(read, write) the states of all generators of each kind of accelerator that this machine has."""
+    for kind in _ACCELERATORS:
+        backend = peek(torch, kind)
+        available = peek(backend, "is_available")
+        if available is None and kind == "mps":
+            available = torch.backends.mps.is_available
+        if available is None or not available():
+            continue
+        for ending in ("_all", ""):  # some kinds have one generator only
+            read, write = peek(backend, f"get_rng_state{ending}"), peek(backend, f"set_rng_state{ending}")
+            if read is not None and write is not None:
+                yield read, write
+                break
 
 
 def _from_state(function: Callable[..., Any], state: _States) -> Callable[..., Any]:

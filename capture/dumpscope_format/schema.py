@@ -23,6 +23,9 @@ TENSOR_KEYS: Final = ("type", "dtype", "shape", *STATISTIC_KEYS, "requires_grad"
 NODE_KEYS: Final = ("producers", "containers", "absent", "storage")
 """Keys of ours in the body of a forward node, behind msprobe's; each is an object of texts by item, `input.0`."""
 
+RECOMPUTED_KEY: Final = "recomputed"
+"""Key of ours in the body of a forward node, true: activation checkpointing made this call again in the backward pass."""
+
 WRITTEN_KEY: Final = "written"
 """Key of ours in the body of a forward node: records of arguments and buffers that the call wrote into, as they are after it, by
 item (`input.1`, `buffers.running_mean`). They are results: their items are `output.written.input.1`."""

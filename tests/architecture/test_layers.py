@@ -114,6 +114,7 @@ REASONS: Final = {
             "backend/dumpscope/readers/opening.py",
             "backend/dumpscope/readers/regular_file.py",
             "backend/dumpscope/readers/tensors/tensor_file.py",
+            "capture/dumpscope_capture/calls/graph_makers.py",
             "capture/dumpscope_capture/record/step.py",
             "capture/dumpscope_capture/values/live_memory.py",
         ),

@@ -286,6 +286,33 @@ def test_recomputed_calls_are_nodes_of_the_open_backward(make: Any, read: Any) -
     assert "Module.0.Linear.backward.1" in data
 
 
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool) -> None:
+    from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(context: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return torch.mul(gradient, 2)  # a call of the backward pass, and none that is made again
+
+    model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    debugger = make(level="mix")
+    debugger.start(model)
+    x = Doubled.apply(X.clone().requires_grad_())
+    checkpoint(model, x, use_reentrant=reentrant).sum().backward()
+    debugger.stop()
+    debugger.step()
+    marked = {name for name, body in read().data.items() if "recomputed" in body}
+    assert marked >= {"Functional.linear.1.forward", "Module.0.Linear.forward.1", "Torch.tanh.1.forward"}
+    assert all(".1" in name for name in marked)
+    assert "Torch.mul.0.forward" in read().data
+    assert not read().errors
+
+
 def test_custom_functions_are_recorded_until_they_are_restored(make: Any, read: Any) -> None:
     import types  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,13 @@ _CLIPPERS: Final = frozenset(
     )
 )
 _CLIP_LEVELS: Final = 10
+_CHECKPOINTS: Final = (
+    os.path.join("utils", "checkpoint.py"),
+    os.path.join("activation_checkpointing", "checkpointing.py"),
+    os.path.join("tensor_parallel", "random.py"),
+)
+"""Files of torch, DeepSpeed and Megatron that run a checkpointed part again."""
+
 NESTING_LIMIT: Final = 50
 
 
@@ -136,6 +144,17 @@ def is_clipping(frame: FrameType | None) -> bool:
         if frame is None:
             return False
         if frame.f_code.co_name in _CLIPPERS and frame.f_code.co_filename.endswith("clip_grad.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_recomputed(frame: FrameType | None) -> bool:
+    """Whether activation checkpointing calls again what it did not keep: a call inside a backward pass and below its code."""
+    if torch._C._current_graph_task_id() == -1:
+        return False
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_CHECKPOINTS):
             return True
         frame = frame.f_back
     return False

@@ -17,6 +17,7 @@ from dumpscope_capture.calls import bytecode, callsite
 from dumpscope_capture.calls.name_lists import parse_lists
 from dumpscope_capture.calls.registry import beyond, is_torchs_own, seen_name
 from dumpscope_capture.config import ConfigError
+from dumpscope_capture.context import peek
 from dumpscope_format.older_python import dataclass
 
 PREFIXES: Final = {
@@ -277,7 +278,7 @@ def owners(category: str) -> list[Any]:
     if category == "torch_npu" and npu is not None:
         return [npu, torch.ops.npu]
     if category == "npu_distributed" and npu is not None:
-        return [npu.distributed] if hasattr(npu, "distributed") else []
+        return [owner for owner in (peek(npu, "distributed"),) if owner is not None]
     if category == "mindspeed":
         return [sys.modules["mindspeed.ops"]] if "mindspeed.ops" in sys.modules else []
     return []
@@ -307,9 +308,8 @@ def _matching(owner: Any, pattern: str) -> list[str]:
 def attribute(owner: Any, dotted: str) -> Any:
     """`owner.a.b`, None where it does not exist."""
     for part in dotted.split("."):
-        try:
-            owner = getattr(owner, part)
-        except (AttributeError, RuntimeError):
+        owner = peek(owner, part)
+        if owner is None:
             return None
     return owner
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -15,6 +16,7 @@ import torch
 
 from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
+from dumpscope_capture.context import peek
 from dumpscope_capture.optional_numpy import np
 from dumpscope_format.older_python import without_prefix
 
@@ -50,9 +52,9 @@ def versions() -> dict[str, str]:
         if version is not None:
             found[name] = version
     for name in _LIBRARIES:
-        version = getattr(sys.modules.get(name), "__version__", None)
-        if version is not None:
-            found[name] = str(version)
+        version = peek(sys.modules.get(name), "__version__")
+        if isinstance(version, str):
+            found[name] = version
     return found
 
 
@@ -78,9 +80,10 @@ def _devices() -> list[str]:
     """Devices of this process. A device that has not been used is not initialised."""
     found = [f"cpu x{os.cpu_count()}"]
     for kind in ("cuda", "npu", "xpu"):
-        backend = getattr(torch, kind, None)
-        if backend is not None and backend.is_available() and backend.is_initialized():
-            found.append(f"{kind}: {backend.get_device_name()}")
+        backend = peek(torch, kind)
+        with contextlib.suppress(Exception):  # a backend that is broken
+            if backend is not None and backend.is_available() and backend.is_initialized():
+                found.append(f"{kind}: {backend.get_device_name()}")
     if torch.backends.mps.is_available():
         found.append("mps")
     return found
@@ -110,8 +113,12 @@ def _tf32(old: Callable[[], Any], new: Callable[[], Any]) -> bool:
         return bool(new() == "tf32")
 
 
-def _npu(kind: str) -> bool:
-    return bool(getattr(sys.modules["torch_npu"].npu, kind).allow_hf32)
+def _npu() -> Any:
+    """The NPU in use. Raises AttributeError where none is: reading its switches would initialise it."""
+    npu: Any = sys.modules["torch_npu"].npu
+    if not npu.is_initialized():
+        raise AttributeError("the NPU is not in use")
+    return npu
 
 
 _CUDA: Final[Any] = torch.backends.cuda
@@ -123,9 +130,9 @@ _SWITCHES: Final[dict[str, Callable[[], Any]]] = {
     "float32_matmul_precision": torch.get_float32_matmul_precision,
     "matmul_tf32": lambda: _tf32(lambda: _CUDA.matmul.allow_tf32, lambda: _CUDA.matmul.fp32_precision),
     "cudnn_tf32": lambda: _tf32(lambda: _CUDNN.allow_tf32, lambda: _CUDNN.conv.fp32_precision),
-    "jit_compile": lambda: not sys.modules["torch_npu"].npu.is_jit_compile_false(),
-    "matmul_hf32": lambda: _npu("matmul"),
-    "conv_hf32": lambda: _npu("conv"),
+    "jit_compile": lambda: not _npu().is_jit_compile_false(),
+    "matmul_hf32": lambda: bool(_npu().matmul.allow_hf32),
+    "conv_hf32": lambda: bool(_npu().conv.allow_hf32),
     "fp16_reduced_sums": lambda: _CUDA.matmul.allow_fp16_reduced_precision_reduction,
     "bf16_reduced_sums": lambda: _CUDA.matmul.allow_bf16_reduced_precision_reduction,
     "flash_attention": _CUDA.flash_sdp_enabled,

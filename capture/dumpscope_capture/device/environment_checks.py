@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.context import LOG
+from dumpscope_capture.context import LOG, peek
 from dumpscope_capture.device.environment import versions
 
 PACKAGE = "dumpscope_capture"
@@ -39,7 +39,7 @@ def warnings() -> Iterator[str]:
         )
     npu = sys.modules.get("torch_npu")
     if npu is not None:
-        yield from _version_mismatch(str(getattr(npu, "__version__", "")))
+        yield from _version_mismatch(str(peek(npu, "__version__") or ""))
 
 
 def shadows(places: list[str]) -> Iterator[str]:

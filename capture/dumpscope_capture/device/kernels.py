@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_map_only
 
 from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.context import LOG, HookErrors
+from dumpscope_capture.context import LOG, HookErrors, peek
 from dumpscope_capture.older_torch import tree_leaves
 from dumpscope_format.older_python import without_suffix
 
@@ -40,7 +40,7 @@ class DumpDevice(Protocol):
 def ascend() -> DumpDevice | None:
     """torch_npu's device, None where torch_npu is not in use."""
     module = sys.modules.get("torch_npu")
-    npu: Any = getattr(module, "npu", None)
+    npu: Any = peek(module, "npu")
     return npu if npu is not None and npu.is_available() else None
 
 

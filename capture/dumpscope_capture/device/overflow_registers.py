@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from dumpscope_capture.context import LOG, Unobserved
+from dumpscope_capture.context import LOG, Unobserved, peek
 
 DEBUG_MODE: Final = "OVERFLOW_DEBUG_MODE_ENABLE"
 _STATUS_SIZE: Final = 8
@@ -32,7 +32,7 @@ def overflow_registers() -> Registers | None:
     Raises RuntimeError where no device is set and setting one fails.
     """
     module: Any = sys.modules.get("torch_npu")
-    npu = getattr(module, "npu", None)
+    npu = peek(module, "npu")
     if npu is None or not npu.is_available():
         return None
     _set_device(npu)

@@ -30,6 +30,10 @@ _BUFFERS: Final = frozenset(
 )
 
 
+PENDING_LIMIT: Final = 32
+"""Asynchronous calls without a wait from which on those that are done are recorded."""
+
+
 class Collectives:
     """The wrapped functions, and the asynchronous calls that are not finished."""
 
@@ -69,6 +73,13 @@ class Collectives:
             with self._recording.errors.guard("a collective"):
                 self._finish(call, args, kwargs, known=work.is_completed())
 
+    def _settle_completed(self) -> None:
+        """Record calls that are done although nobody has waited for them: they hold their buffers."""
+        for key, (work, call, args, kwargs) in list(self._pending.items()):
+            if work.is_completed() and self._pending.pop(key, None) is not None:
+                with self._recording.errors.guard("a collective"):
+                    self._finish(call, args, kwargs, known=True)
+
     def _wrap(self, owner: Any, dotted: str, prefix: str, made: dict[Any, Any]) -> None:
         head, _, name = dotted.rpartition(".")
         holder = attribute(owner, head) if head else owner
@@ -88,6 +99,8 @@ class Collectives:
         works = [one for one in (result if isinstance(result, list) else [result]) if hasattr(one, "is_completed")]
         if works and not all(work.is_completed() for work in works):
             self._pending[id(works[-1])] = (works[-1], call, args, kwargs)
+            if len(self._pending) > PENDING_LIMIT:
+                self._settle_completed()
         else:
             self._finish(call, args, kwargs, known=True)
 

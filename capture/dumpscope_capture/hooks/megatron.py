@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
+from dumpscope_capture.context import peek
 from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.write.sink import StepSink
 from dumpscope_format.schema import PSEUDO_PARENTS
@@ -50,8 +51,9 @@ class MicroSteps:
         if schedules is None or self._patches:
             return
         for name, count in (("forward_step", self._count_forward), ("backward_step", self._count_backward)):
-            if callable(getattr(schedules, name, None)):
-                self._patches.put(schedules, name, _with_count(getattr(schedules, name), count))
+            function = peek(schedules, name)
+            if callable(function):
+                self._patches.put(schedules, name, _with_count(function, count))
 
     def remove(self) -> None:
         self._patches.undo()

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, Final
 
 from dumpscope_capture.calls.names import Api
+from dumpscope_capture.context import peek
 from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 
@@ -34,7 +35,7 @@ class TritonLaunches:
         if self._patches:
             return
         for module, name in _LAUNCHERS:
-            kind = getattr(sys.modules.get(module), name, None)
+            kind = peek(sys.modules.get(module), name)
             run = vars(kind).get("run") if isinstance(kind, type) else None
             if callable(run):
                 self._patches.put(kind, "run", self._wrap_run(run))

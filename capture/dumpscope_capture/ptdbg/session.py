@@ -62,7 +62,7 @@ class PklRecording(Recording):
 
     def __init__(self, config: Config, selection: Selection, errors: Any) -> None:
         super().__init__(config, selection, errors)
-        self.writes = False
+        self.extra_keys = False
         self.provenance = None
         self.rerun_kernels: KernelDump | None = None
         self.counting = False

@@ -21,6 +21,7 @@ from dumpscope_capture.calls.call import (
     differentiable,
     drop_share,
     is_clipping,
+    is_recomputed,
 )
 from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
 from dumpscope_capture.calls.graph_makers import graph_maker
@@ -42,7 +43,7 @@ from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
 from dumpscope_format.older_python import without_suffix
 from dumpscope_format.run import TRACED_NOTE
-from dumpscope_format.schema import WRITTEN_KEY
+from dumpscope_format.schema import RECOMPUTED_KEY, WRITTEN_KEY
 
 
 class Recording(Step):
@@ -62,7 +63,7 @@ class Recording(Step):
         self.functions_too = config.level == "mix"
         self.functions_off = False
         self.around: Callable[[FrameType | None], None] | None = None
-        self.writes = True  # the files of ptdbg have no place for what a call writes into
+        self.extra_keys = True  # keys of bodies that the files of ptdbg have no place for
         self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
@@ -235,6 +236,8 @@ class Recording(Step):
         """Record what a call receives. module: that is called, None for a function"""
         sides = self.selection.sides
         if call.outcome == "record" and sides.forward:
+            if self.extra_keys and is_recomputed(frame):
+                call.body[RECOMPUTED_KEY] = True
             if self.config.extra_info:
                 call.stack = call_stack(frame)
             if self.overflow is not None:
@@ -258,7 +261,7 @@ class Recording(Step):
     def _follows_writes(self, call: Call) -> bool:
         """Whether what the call writes into is recorded; the results of a collective are its buffers anyway."""
         plain = call.api is None or call.api.prefix not in ("Distributed", "Triton", "MindSpeed")
-        return plain and self.writes and self.overflow is None and self.bench is None
+        return plain and self.extra_keys and self.overflow is None and self.bench is None
 
     def _writes(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], module: torch.nn.Module | None

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import runpy
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,10 +60,13 @@ def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> i
     found = list(scalars(call))
     asked = parser(call, found)
     options = asked.parse_args(words)
-    if importlib.util.find_spec("torch_npu") is not None:
-        importlib.import_module("torch_npu")  # registers the device, which older versions of torch do not do themselves
-    if options.prelude:
-        run_prelude(options.prelude)
+    try:
+        load_npu(options)
+        if options.prelude:
+            run_prelude(options.prelude)
+    except Exception as error:
+        print(f"the script cannot start: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
     several: dict[str, list[str]] = {}
     for name, way, value in found:
         text = getattr(options, f"scalar:{name}")
@@ -139,6 +143,20 @@ def parser(call: dict[str, Any], found: list[tuple[str, list[Any], Any]]) -> arg
     for name, _, value in found:
         values.add_argument(f"--{name}", dest=f"scalar:{name}", metavar="VALUE", help=f"[{value!r}]".replace("%", "%%"))
     return made
+
+
+def load_npu(options: argparse.Namespace) -> None:
+    """Import torch_npu, which registers its device: older versions of torch do not do so themselves. It raises whatever a broken
+    installation raises, but only where an NPU is asked for."""
+    asked = [options.device, *(options.devices or "").split(",")]
+    if importlib.util.find_spec("torch_npu") is None:
+        return
+    try:
+        importlib.import_module("torch_npu")
+    except Exception as error:
+        if any(one.split(":")[0] == "npu" for one in asked):
+            raise
+        print(f"torch_npu is installed and cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def run_prelude(name: str) -> None:

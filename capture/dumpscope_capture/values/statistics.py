@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
+from dumpscope_capture.context import peek
 from dumpscope_capture.older_torch import UINT64
 from dumpscope_capture.optional_numpy import np
 from dumpscope_capture.values.host_memory import Survey, flat, survey
@@ -281,18 +282,16 @@ def scaled_norm(value: torch.Tensor, low: torch.Tensor, top: torch.Tensor) -> to
 
 
 def _stream(device: torch.device) -> Any:
-    if device.type != "cuda":
-        return None
-    return torch.cuda.current_stream(device)
+    """The stream in use on a device, None where its kind has none."""
+    find = None if device.type == "cpu" else peek(peek(torch, device.type), "current_stream")
+    return None if find is None else find(device)
 
 
 def _wait_streams(device: torch.device, entries: list[ChunkEntry]) -> None:
     """Make the current stream wait for the streams of all entries. The host does not wait."""
-    if device.type != "cuda":
-        return
-    current = torch.cuda.current_stream(device)
+    current = _stream(device)
     for stream in {entry.stream for entry in entries}:
-        if stream != current:
+        if stream is not None and stream != current:
             current.wait_stream(stream)
 
 

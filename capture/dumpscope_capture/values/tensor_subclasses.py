@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from dumpscope_capture.context import peek
 from dumpscope_format.older_python import without_prefix
 from dumpscope_format.schema import TENSOR_TYPE
 
@@ -71,7 +72,7 @@ def shape_of(tensor: torch.Tensor) -> list[int] | None:
 def _is(tensor: torch.Tensor, module: str, name: str) -> bool:
     """Whether a tensor is of a class, without importing its module (an object of it cannot exist before)."""
     loaded = sys.modules.get(module)
-    kind = getattr(loaded, name, None)
+    kind = peek(loaded, name)
     return isinstance(kind, type) and isinstance(tensor, kind)
 
 
