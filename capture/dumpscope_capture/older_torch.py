@@ -98,3 +98,7 @@ def used_device() -> int | None:
         if backend is not None and backend.is_initialized():
             return int(backend.current_device())
     return None
+
+
+is_compiling = getattr(torch.compiler, "is_compiling", None) or (lambda: False)
+"""`torch.compiler.is_compiling`, which came with torch 2.3. In older versions compiled code is entered without our hooks."""

@@ -22,6 +22,7 @@ from torch.nn.modules import module as hooks
 from dumpscope_capture.context import HookErrors, is_running
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.functions import FunctionMode
+from dumpscope_capture.older_torch import is_compiling
 
 
 class _Layer:
@@ -103,12 +104,12 @@ class FastPathHooks:
         self._handles = []
 
     def _before(self, module: nn.Module, args: Any) -> None:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return
         self._fast.before(module, args if isinstance(args, tuple) else (args,), sys._getframe(1))
 
     def _after(self, module: nn.Module, args: Any, result: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if not is_compiling():
             self._fast.after(module)
 
 

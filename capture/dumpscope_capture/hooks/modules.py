@@ -20,6 +20,7 @@ from dumpscope_capture.context import LOG
 from dumpscope_capture.hooks.compiled import compiled_regions, region_name
 from dumpscope_capture.hooks.fast_paths import FastPaths, module_keywords
 from dumpscope_capture.hooks.patches import Patches
+from dumpscope_capture.older_torch import is_compiling
 from dumpscope_capture.record.recording import Recording
 from dumpscope_format.older_python import dataclass
 from dumpscope_format.run import COMPILED_NOTE, FAST_PATH_NOTE
@@ -202,7 +203,7 @@ class ModuleScopes:
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def _before(self, module: torch.nn.Module, args: Any) -> None:
-        if torch.compiler.is_compiling():  # torch.compile reads this code too, and is to find nothing in it
+        if is_compiling():  # torch.compile reads this code too, and is to find nothing in it
             return
         active = self._recording.active
         known = self._find(module) if active else None
@@ -218,7 +219,7 @@ class ModuleScopes:
         self._fast.before(module, given, frame)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return
         known = self._find(module)
         if self._fast.after(module) and result is not None and self._recording.active:
