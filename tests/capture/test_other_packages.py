@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 import torch
+import torch._dynamo  # torch imports it when it is first needed, and with it a triton that is there
 import torch.distributed as dist
 from torch import nn
 

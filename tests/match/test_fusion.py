@@ -224,7 +224,7 @@ def test_a_users_rule_goes_before_the_built_in_ones(tmp_path: Path) -> None:
         ("a: {fused: [x], runs: []}", "runs"),
         ("a: {fused: [x], runs: [[]]}", "a run"),
         ("a: {fused: x, runs: [[y]]}", "fused"),
-        ("a: {fused: [x], runs: [['(y)']]}", "always there"),
+        ("a: {fused: [x], runs: [['(y)']]}", "required call"),
         ("a: {fused: [x], runs: [[3]]}", "a run"),
         ("- a", "yaml mapping"),
     ],

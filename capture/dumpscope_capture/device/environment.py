@@ -115,8 +115,8 @@ def _tf32(old: Callable[[], Any], new: Callable[[], Any]) -> bool:
 
 def _npu() -> Any:
     """The NPU in use. Raises AttributeError where none is: reading its switches would initialise it."""
-    npu: Any = sys.modules["torch_npu"].npu
-    if not npu.is_initialized():
+    npu: Any = peek(sys.modules.get("torch_npu"), "npu")
+    if npu is None or not npu.is_initialized():
         raise AttributeError("the NPU is not in use")
     return npu
 

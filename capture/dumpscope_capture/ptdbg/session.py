@@ -148,6 +148,7 @@ class PtdbgSession(Session):
     ) -> None:
         self.ending = ending
         super().__init__(config, selection=selection, wrap_list=wrap_list)
+        self._environment_checked = True  # when the hook was registered
         missing = self.table.missing
         if missing and missing not in _reported:
             _reported.add(missing)
