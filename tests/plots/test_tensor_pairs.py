@@ -124,7 +124,7 @@ def test_rows_that_stand_out_of_noise_are_named() -> None:
     golden = random.normal(size=(64, 33))
     target = golden + random.normal(size=golden.shape) * 1e-6
     target[[7, 40, 41]] += 0.1
-    assert "Of the 64 rows of dim 0, 7, 40–41 stand out" in english(
+    assert "Of the 64 rows of dim 0, numbers 7, 40–41 stand out" in english(
         difference_map_phrases(difference_map_data(target, golden))
     )
 
