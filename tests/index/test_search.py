@@ -146,7 +146,7 @@ def test_what_is_no_search_is_named_with_its_place(search: str, place: int, said
         parse(search)
     assert said in caught.value.detail
     assert f"character {place} " in caught.value.detail
-    assert "known: " in str(caught.value.hint)
+    assert "known terms: " in str(caught.value.hint)
 
 
 def test_a_word_of_no_class_is_answered_with_the_classes(
