@@ -114,7 +114,7 @@ def test_a_sender_that_is_not_there_is_not_cleared(runs: Path, tmp_path: Path) -
     answer, _ = compare(tmp_path / "sent", tmp_path / "golden")
     first = answer.origins[0]
     assert (first.rank, first.node) == (3, "Distributed.recv.0.forward")
-    assert "What rank 2 sent is not known" in first.evidence
+    assert "The data sent by rank 2 are not known" in first.evidence
     whole, _ = compare(runs / "received", runs / "golden")
     assert first.confidence < whole.origins[0].confidence
 

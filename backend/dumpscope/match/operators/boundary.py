@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dumpscope.domain.records import Kind, NodeKind, Role, State
 from dumpscope.match.gaps import below, computing
 from dumpscope.match.matching import Fusion, Matching
 from dumpscope.match.sides import Side, close
+from dumpscope_format.schema import WRITTEN_KEY
+
+WRITTEN_PATH: Final = f"{WRITTEN_KEY}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,14 @@ class Found:
 
 
 def values(side: Side, entry: int, *roles: Role) -> list[Value]:
-    """Tensors of a dumped call in these roles, in order."""
+    """Tensors of a dumped call in these roles, in order, without what it wrote into: an operator writes into other places than
+    the call it stands for."""
     items = side.dump.items
     found = []
     for item in range(side.first_item[entry], side.first_item[entry + 1]) if entry < side.dumped else ():
         if items.kind[item] != Kind.TENSOR or items.role[item] not in roles:
+            continue
+        if items.paths[items.path[item]].startswith(WRITTEN_PATH):
             continue
         code = int(items.shape[item])
         shape = items.shapes[code] if code >= 0 else ()
