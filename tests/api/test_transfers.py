@@ -254,7 +254,7 @@ def test_a_small_file_that_is_not_what_its_checksum_says_is_not_kept_but_those_b
     body, headers = batch_of(("../x", b"12", b"no"), good, ("run/a", b"abd", b"abc"), ("run/b", b"12", b"12"))
     reply = client.post("/api/uploads/u/files", content=body, headers=headers)
     assert (reply.status_code, reply.json()["hint"]) == (409, "send it again")
-    assert reply.json()["detail"].startswith("run/a: it arrived damaged")
+    assert reply.json()["detail"].startswith("run/a: it was damaged on its way")
     assert [row["path"] for row in client.get("/api/uploads/u/files").json()["items"]] == ["run/dump.json"]
     body, headers = batch_of(("run/a", b"abc", b"abc"), ("run/b", b"12", b"12"))
     assert client.post("/api/uploads/u/files", content=body, headers=headers).json()["whole"] == 3
