@@ -12,6 +12,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", settings(), deadline=None)  # a slow machine fails no test
+settings.load_profile("untimed")
 
 ARCHIVE = Path(__file__).parent / "data" / "dumps.tar.xz"
 FILES = 8192
