@@ -66,6 +66,7 @@ class Config:
     save_calls: names or patterns of calls that are saved with all arguments before they run
     list: substrings of names to keep
     optimizer: whether the calls of an optimizer's step are recorded
+    frozen: whether parameters that require no gradient get tensor files
     max_gb: GiB of tensor files after which no more are written; None for no limit
     """
 
@@ -87,6 +88,7 @@ class Config:
     save_calls: tuple[str, ...] = ()
     explain_backward: str = "off"
     optimizer: bool = True
+    frozen: bool = True
     max_gb: float | None = None
     scope: tuple[str, ...] = ()
     list: tuple[str, ...] = ()
@@ -120,7 +122,7 @@ class Config:
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
     "custom_op_namespaces", "compiled", "backward", "numbering", "wrap_ops", "save_calls", "explain_backward",
-    "optimizer", "max_gb",
+    "optimizer", "frozen", "max_gb",
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
@@ -197,7 +199,7 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "error_data_path": _path,
     }
     checks["max_gb"] = _gigabytes
-    for key in ("async_dump", "extra_info", "dump_enable", "optimizer"):
+    for key in ("async_dump", "extra_info", "dump_enable", "optimizer", "frozen"):
         checks[key] = _flag
     checks["save_calls"] = patterns
     for key in ("custom_op_namespaces", "scope", "list", "tensor_list", "white_list", "black_list"):

@@ -176,9 +176,11 @@ class PrecisionDebugger:
                 return
             if self._config.compiled == "graph":
                 GRAPHS.watch()  # also in steps that are not recorded, as code is compiled once
-            if not self._may_record(rank_id):
-                return
             session = self._session
+            if not self._may_record(rank_id):
+                if self._counts_size(rank_id):
+                    session.measure(models, numbered=isinstance(given, (list, tuple)), step=self.current_step)
+                return
             window = TokenWindow(session, token_range) if token_range is not None else None
             session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)
             if self._window is not None and self._window != window:
@@ -324,6 +326,14 @@ class PrecisionDebugger:
                 )
                 return False
         return True
+
+    def _counts_size(self, rank_id: int | None) -> bool:
+        """Whether the tensors of this step are counted, as it is the last one before the first that is recorded."""
+        config = self._config
+        if config.task != "tensor" or not config.step or self.current_step != config.step[0] - 1 or self._ended:
+            return False
+        of_rank = not config.rank or (rank_id if rank_id is not None else rank()) in config.rank
+        return of_rank and config.level in ("L0", "L1", "mix") and config.dump_enable is not False
 
     def _reload(self) -> None:
         """Read a changed config file again, if it has the key dump_enable."""

@@ -13,6 +13,9 @@ DEVICES: Final = "devices"
 UNRECORDED: Final = "unrecorded"
 """Key of run.json: functions that were called and are no nodes, `torch.Tensor.copy_`, with their numbers."""
 
+FROZEN: Final = "frozen"
+"""Key of run.json: records of frozen parameters that have no file, and the bytes of these tensors."""
+
 NOTES: Final = "notes"
 """Key of run.json that holds what was recorded in another way than usual: an object of kinds and lists of names."""
 

@@ -32,7 +32,8 @@ class Block(nn.Module):
         self.drop = nn.Dropout(0.1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.drop(torch.relu(self.second(torch.tanh(self.norm(self.first(x)))))) + x
+        out: Tensor = self.drop(torch.relu(self.second(torch.tanh(self.norm(self.first(x)))))) + x
+        return out
 
 
 class Stack(nn.Module):
@@ -117,7 +118,9 @@ def test_all_calls_but_those_made_again_are_those_of_the_plain_run(record: Any, 
         assert not again.errors
         first = {name: body for name, body in again.data.items() if "recomputed" not in body}
         assert sorted(first) == sorted(plain.data)
-        assert level == "L0" or list(first) == list(plain.data)  # at L0 only parameters tell when a module's backward is over
+        assert level == "L0" or list(first) == list(
+            plain.data
+        )  # at L0 only parameters tell when a module's backward is over
         assert _numbers(first) == _numbers(plain.data)
         assert {name: again.construct.get(name) for name in plain.construct} == plain.construct
         made_again = [name for name in again.data if name not in first]
