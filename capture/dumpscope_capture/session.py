@@ -401,6 +401,10 @@ class Session:
         sink.count("files_over_max_gb")
         return False
 
+    def set_free(self, nbytes: int) -> None:
+        """Tensor files were deleted: `max_gb` allows others."""
+        self._spent = max(self._spent - nbytes, 0)
+
     # -- size ----------------------------------------------------------------------------------------------------------
 
     def measure(self, models: Sequence[torch.nn.Module], *, numbered: bool, step: int) -> None:

@@ -16,6 +16,9 @@ UNRECORDED: Final = "unrecorded"
 FROZEN: Final = "frozen"
 """Key of run.json: records of frozen parameters that have no file, and the bytes of these tensors."""
 
+TRIGGER: Final = "trigger"
+"""Key of run.json: why this step crossed a limit of a trigger, a list of texts."""
+
 NOTES: Final = "notes"
 """Key of run.json that holds what was recorded in another way than usual: an object of kinds and lists of names."""
 
