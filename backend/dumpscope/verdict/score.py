@@ -125,7 +125,7 @@ def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -
         element = np.where(value[:, MAX_ABS] <= TINY, 0.0, value[:, MAX_ABS] / peak_size) / peak
         parts = np.column_stack([distance, element])
         parts = np.where(np.isnan(parts) & (facts.unequal == 0)[:, None], 0.0, parts)
-        return np.where(facts.unequal >= 0, np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
+        return np.where(is_judged_by_tensor(facts), np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
 
 
 def _larger_norm(context: Context, value: Float64) -> Float64:
@@ -172,5 +172,6 @@ def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Fl
 
 
 def is_judged_by_tensor(facts: Facts) -> Bool:
-    """Where tensors were read, so that statistics do not decide."""
-    return facts.unequal >= 0
+    """Where tensors were read, here or by who wrote the result table, so that statistics do not decide."""
+    read: Bool = (facts.unequal >= 0) | (facts.metric_state("max_abs") != State.ABSENT)
+    return read

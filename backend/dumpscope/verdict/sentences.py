@@ -66,7 +66,8 @@ def describe_verdict(context: Context, facts: Facts, opinions: ItemOpinions, row
     score = opinions.score[row]
     if rule in ("R-1", "R-2"):
         return describe_distances(facts, opinions, row) or [phrase(f"rule.{rule}")]
-    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and facts.unequal[row] >= 0:
+    measured = facts.unequal[row] >= 0 or facts.metric_state("max_abs")[row] != State.ABSENT
+    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and measured:
         return [_describe_score(_describe_tensor(facts, row), score)]
     if rule in ("M-1", "M-2", "P-3", "D-1"):
         return [_describe_score(_describe_statistics(context, facts, row), score)]
@@ -109,7 +110,9 @@ def _describe_score(parts: list[Phrase], score: float) -> Phrase:
 
 
 def _describe_tensor(facts: Facts, row: int) -> list[Phrase]:
-    parts = [phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
+    parts = []
+    if facts.unequal[row] >= 0:  # a result table does not tell it
+        parts.append(phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row])))
     for name in ("rel_l2", "max_abs", "cosine"):
         value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:
