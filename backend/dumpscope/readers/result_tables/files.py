@@ -110,7 +110,7 @@ def _is_table(table: TableFile) -> bool:
 def _csv_rows(path: str) -> Iterator[Row]:
     csv.field_size_limit(sys.maxsize)  # a cell may hold the frames of a whole call stack
     with open_regular(path) as stream:
-        text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", "replace", newline="")  # type: ignore[arg-type, type-var]
+        text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", "replace", newline="")  # type: ignore[type-var]
         lines = csv.reader(text)
         try:
             heading = next(lines, [])
