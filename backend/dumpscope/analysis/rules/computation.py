@@ -110,6 +110,8 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
     with np.errstate(invalid="ignore"):
         # A weight that differs is a cause of its own, or left so by the step before.
         wrong = columns.argument | (columns.out_score > columns.threshold) | (columns.own_data > columns.threshold)
+        run_again = _find_run_again(columns)
+        wrong &= ~run_again  # what was wrong before them was recorded after them
         first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(columns), *causes])
         noise = np.minimum(_largest_before(np.fmax(columns.out_score, columns.own_in), first), columns.threshold / JUMP)
         clean = ~(columns.in_score > np.maximum(0.5 * columns.threshold, noise))
@@ -122,7 +124,7 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
         )
         suspects = columns.leaf & clean & jump & (columns.out_score > columns.threshold) & ~columns.argument
     suspects &= ~(columns.excused > 0)
-    suspects &= ~_find_run_again(columns)
+    suspects &= ~run_again
     backward = np.flatnonzero(columns.direction == Direction.BACKWARD)
     if not columns.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
         suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(columns.inexact > 0))[int(backward[-1]) + 1 :]
