@@ -11,7 +11,7 @@ import pytest
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.result import Answer
 from pipeline.comparing import compare
-from pipeline.written_runs import Array, Recording, random
+from pipeline.written_runs import Array, Recording, Typed, random
 
 CAUSAL = np.triu(np.full((11, 11), -np.inf, np.float32), 1)
 
@@ -197,3 +197,52 @@ def test_a_sort_whose_indices_are_no_permutation_is_wrong_also_by_statistics(tmp
     origin = only(run("t", wrong), run("g", right))
     assert (origin.node, origin.kind) == ("Torch.sort.0.forward", "computation")
     assert "stands twice" in origin.evidence
+
+
+def halved(array: Array) -> Array:
+    """Rounded to the 8 bits of a bfloat16."""
+    bits = array.astype(np.float32).view(np.uint32)
+    kept: Array = ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    return kept
+
+
+@pytest.mark.parametrize("kept", [("outer", "cat", "cos"), ("cat", "cos"), ("outer", "cos"), ("cos",)])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_tables_of_another_dtype_are_named_where_the_dtype_first_differs(
+    tmp_path: Path, kept: tuple[str, ...], swapped: bool
+) -> None:
+    """Rotary tables whose frequencies were cast on one side: cos is right on both, and the angles agree within rounding."""
+
+    def run(name: str, half: bool) -> Path:
+        run = Recording(tmp_path / name, tensors=True)
+        x = begin(run, 12)
+
+        def seen(array: Array) -> Array | Typed:
+            return Typed(halved(array), "torch.bfloat16") if half else array
+
+        inverse = (1 / 10000 ** (np.arange(16) / 16)).astype(np.float32)
+        time = np.arange(512).astype(np.float32)
+        inverse, time = (halved(one) if half else one for one in (inverse, time))
+        angle = np.outer(time, inverse).astype(np.float32)
+        angle = halved(angle) if half else angle
+        both = np.concatenate([angle, angle], 1)
+        calls = {
+            "outer": ("Torch.outer.0.forward", [seen(time), seen(inverse)], [seen(angle)]),
+            "cat": ("Torch.cat.0.forward", [seen(angle), seen(angle)], [seen(both)]),
+            "cos": ("Tensor.cos.0.forward", [seen(both)], [table := seen(np.cos(both))]),
+        }
+        for word in kept:
+            run.call(*calls[word])
+        y = (x @ random(55, 32, 32)).astype(np.float32)
+        run.call("Functional.linear.9.forward", [x, random(55, 32, 32)], [y])
+        run.call("Tensor.__mul__.0.forward", [y, table], [(y * np.cos(both)[:16]).astype(np.float32)])
+        return run.done()
+
+    sides = run("t", True), run("g", False)
+    first = ask(*(sides[::-1] if swapped else sides)).origins[0]
+    word = {"outer": "Torch.outer", "cat": "Torch.cat", "cos": "Tensor.cos"}[kept[0]]
+    assert (first.node, first.kind) == (f"{word}.0.forward", "configuration")
+    dtypes = ("torch.bfloat16", "torch.float32")[:: -1 if swapped else 1]
+    assert "arrives as {} in the target and as {} in the golden".format(*dtypes) in first.evidence
+    assert "kernel" in first.advice
+    assert "cast" in first.advice

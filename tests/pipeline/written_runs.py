@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Made = dict[str, Any]
 """A record of a tensor, as it stands in dump.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A tensor whose dtype numpy does not have, as "torch.bfloat16"."""
+
+    array: Array
+    dtype: str
 
 
 def random(seed: int, *shape: int) -> Array:
@@ -96,6 +105,8 @@ class Recording:
     def _leaf(self, item: str, value: Any) -> Any:
         if isinstance(value, dict):
             return value
+        if isinstance(value, Typed):
+            return self.record(value.array, dtype=value.dtype, item=item)
         if not isinstance(value, np.ndarray):
             return None if value is None else {"type": type(value).__name__, "value": value}
         return self.record(value, item=item)

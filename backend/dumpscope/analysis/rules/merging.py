@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.rules.dtypes import trace_to_dtype
 from dumpscope.analysis.rules.registry import OURS
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.rules.sources import find_first_bit
@@ -107,11 +108,11 @@ def _in_forward(case: Case, finding: Finding) -> Finding:
     return replace(finding, pair=forward[0], group=tuple(forward[1:]))
 
 
-AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, keep_one_a_node, gather_many)
+AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, trace_to_dtype, keep_one_a_node, gather_many)
 """Between `Rule.find` and `Rule.find_last`. Tracing moves a finding to another node, so nodes are compared after it; only what is
 left is counted."""
-AFTER_LAST: Final[tuple[Step, ...]] = (name_overflow, name_forward)
-"""On all findings. Both only rename them, so their order is free."""
+AFTER_LAST: Final[tuple[Step, ...]] = (trace_to_dtype, name_overflow, name_forward)
+"""On all findings. What follows from another dtype is none of the others; these only rename, so their order is free."""
 
 
 def apply(steps: Iterable[Step], case: Case, findings: Sequence[Finding]) -> list[Finding]:
