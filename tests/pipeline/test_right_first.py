@@ -246,3 +246,40 @@ def test_tables_of_another_dtype_are_named_where_the_dtype_first_differs(
     assert "arrives as {} in the target and as {} in the golden".format(*dtypes) in first.evidence
     assert "kernel" in first.advice
     assert "cast" in first.advice
+
+
+def normed(folder: Path, *, wrong: bool, written: bool) -> Path:
+    """Three steps in training of a batch norm. wrong: its running variance is computed with n in place of n - 1"""
+    mean, variance = np.zeros(8, np.float32), np.ones(8, np.float32)
+    for step in range(3):
+        run = Recording(folder, step=step)
+        begin(run)
+        x, weight = random(60 + step, 64, 8), random(5, 8)
+        own_mean, own_variance = x.mean(axis=0), x.var(axis=0)
+        y = ((x - own_mean) / np.sqrt(own_variance + 1e-5) * weight).astype(np.float32)
+        taken = [x, mean, variance, weight]
+        mean = (0.9 * mean + 0.1 * own_mean).astype(np.float32)
+        variance = (0.9 * variance + 0.1 * own_variance * (1.0 if wrong else 64 / 63)).astype(np.float32)
+        after = {"input.1": mean, "input.2": variance} if written else {}
+        run.call("Functional.batch_norm.0.forward", taken, [y], written=after)
+        run.done()
+    return folder
+
+
+def test_running_statistics_are_named_in_the_step_that_wrote_them(tmp_path: Path) -> None:
+    sides = (normed(tmp_path / name, wrong=name == "t", written=True) for name in ("t", "g"))
+    first, *more = ask(*sides).origins
+    assert (first.step, first.node, first.kind) == (0, "Functional.batch_norm.0.forward", "computation")
+    assert "written.input.2" in first.evidence
+    assert more == []
+
+
+def test_running_statistics_that_were_not_recorded_after_the_call_are_laid_to_the_norm_of_the_step_before(
+    tmp_path: Path,
+) -> None:
+    """Their own norm writes them; no optimizer and nothing outside of the record does."""
+    sides = (normed(tmp_path / name, wrong=name == "t", written=False) for name in ("t", "g"))
+    first = ask(*sides).origins[0]
+    assert (first.step, first.node, first.kind) == (1, "Functional.batch_norm.0.forward", "weight")
+    assert "running statistics that this norm wrote in step 0" in first.evidence
+    assert "outside" not in first.evidence
