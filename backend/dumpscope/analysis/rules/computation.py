@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from dumpscope.analysis.rules.bits import BITS, describe_bits, find_other_bits
 from dumpscope.analysis.rules.evidence import (
     SATURATED,
     advise_by_kind,
@@ -56,6 +57,9 @@ class Computation(Rule):
     def find(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
         return _find(case, [one.pair for one in found if one.kind == "weight"])
 
+    def find_last(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
+        return [] if found else find_other_bits(case)
+
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
         word = "overflow" if finding.kind == "overflow" and finding.variant != SATURATED else "computation"
         if word == "overflow" and _is_finite(case, finding.items):
@@ -66,6 +70,8 @@ class Computation(Rule):
             special = [phrase("origin.ties" if isinstance(finding.detail, PickCheck) else "origin.ties_unseen")]
         elif finding.variant == WRONG_PICK and isinstance(finding.detail, (PickCheck, str)):
             special = [describe_wrong(finding.detail)]
+        elif finding.variant == BITS:
+            special = [describe_bits(case, finding)]
         elif finding.variant == SATURATED:
             special = [_describe_limit(case, finding)]
         else:
@@ -81,7 +87,7 @@ class Computation(Rule):
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         if finding.variant == TIES and finding.detail is None:
             return [phrase("advice.ties_unseen", call=_call_of(case, finding.pair))]
-        own = finding.variant if finding.variant in (TIES, RANDOM, SATURATED) else ""
+        own = finding.variant if finding.variant in (TIES, RANDOM, SATURATED, BITS) else ""
         return [phrase(f"advice.{own}")] if own else advise_by_kind(case, finding)
 
     def confidence(self, case: Case, finding: Finding, limit: float) -> float:
