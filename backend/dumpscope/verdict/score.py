@@ -88,6 +88,17 @@ def nonfinite_differs(context: Context, facts: Facts) -> Bool:
     return differs
 
 
+def overflow_differs(context: Context, facts: Facts) -> Bool:
+    """As `nonfinite_differs`, but for masks: where both sides hold -inf and nothing else that is not finite, other places of it
+    are another mask, and nothing overflowed."""
+    t, g = context.t_state[:, :2], context.g_state[:, :2]
+    masks = (t[:, MIN] == State.NEG_INF) & (g[:, MIN] == State.NEG_INF)
+    for top in (t[:, MAX], g[:, MAX]):
+        masks &= (top == State.FINITE) | (top == State.NEG_INF)
+    found: Bool = nonfinite_differs(context, facts) & ~masks
+    return found
+
+
 def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
     """Worst of: norm difference by the norm, mean difference by norm/sqrt(N), Max and Min difference by the largest
     magnitude; each against its floor. nan where no statistic can be compared. Symmetric in the two sides."""

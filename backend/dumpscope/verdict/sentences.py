@@ -75,7 +75,8 @@ def describe_verdict(context: Context, facts: Facts, opinions: ItemOpinions, row
         if facts.nonfinite_disagree[row] > 0:
             counts = facts.nonfinite_disagree[row], facts.nonfinite_target[row], facts.nonfinite_golden[row]
             disagree, target, golden = map(int, counts)
-            return [phrase("item.nonfinite", disagree=disagree, target=target, golden=golden)]
+            word = "nonfinite" if facts.unequal[row] >= 0 else "nonfinite_counted"
+            return [phrase(f"item.{word}", disagree=disagree, target=target, golden=golden)]
         return [phrase("item.one_not_finite", parts=_describe_statistics(context, facts, row))]
     if rule == "I-1" and facts.unequal[row] >= 0:
         return [phrase("item.integers", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
+from functools import partial
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
+from dumpscope.readers.picks import check_picks
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
@@ -199,6 +201,7 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         columns=columns,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
         history=history,
+        check_picks=partial(check_picks, *sides, unit.pairs),
     )
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8, item_name
+from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8, item_name
+from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError
 from dumpscope.metrics import compare_statistics
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
@@ -68,6 +69,7 @@ def measure(
     )
     _exact_wide(target.items, golden.items, context, diff, diff_state)
     _statistic_equality(context, outcome, equal, dtype_differs, diff, diff_state)
+    broken = _count_equality(target, golden, context, outcome, equal, dtype_differs)
     if target.header.summary == golden.header.summary:
         _hash_equality(target.items, golden.items, context, outcome, equal, dtype_differs)
     n = len(context)
@@ -83,9 +85,9 @@ def measure(
         tensor_state=np.zeros((n, len(TENSOR_METRICS)), np.uint8),
         elements=context.elements.copy(),
         unequal=np.full(n, -1, np.int64),
-        nonfinite_target=np.full(n, -1, np.int64),
-        nonfinite_golden=np.full(n, -1, np.int64),
-        nonfinite_disagree=np.full(n, -1, np.int64),
+        nonfinite_target=broken[:, 0],
+        nonfinite_golden=broken[:, 1],
+        nonfinite_disagree=broken[:, 2],
     )
     if mode == "tensor" and is_measured(target):
         _take_distances(target, golden, context, facts)
@@ -189,6 +191,30 @@ def _statistic_equality(
     equal[compared & apart] = 0
     equal[compared & ~apart & some & whole] = 1
     outcome[compared & ~some] = Outcome.NO_DATA
+
+
+def _count_equality(
+    target: RankDump, golden: RankDump, context: Context, outcome: Int8, equal: Int8, dtype_differs: Int8
+) -> Int64:
+    """What the stored numbers of zeros, NaN and infinities show beyond the statistics.
+
+    Returns, for the item pairs in which other numbers of elements are NaN or infinite: how many are so in the target and in the
+    golden, and at how many places at least they disagree. -1 for all others. Shape (n, 3)
+    """
+    found = np.full((len(context), 3), -1, np.int64)
+    if any(side.ref.joined or not stores_counts(side.items) for side in (target, golden)):
+        return found
+    compared = (outcome == Outcome.COMPARED) & context.both
+    for row in find_other_extras(target.items, golden.items, context.target, context.golden).tolist():
+        if not compared[row]:
+            continue
+        t, g = counts_of(target.items, int(context.target[row])), counts_of(golden.items, int(context.golden[row]))
+        apart = max(abs(t.get(word, 0) - g.get(word, 0)) for word in NOT_FINITE)
+        if apart:
+            found[row] = *(sum(side.get(word, 0) for word in NOT_FINITE) for side in (t, g)), apart
+        if apart or (t.get(ZEROS, 0) != g.get(ZEROS, 0) and not dtype_differs[row]):
+            equal[row] = 0
+    return found
 
 
 def _hash_equality(
