@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from dumpscope_capture.calls.names import Api
 from dumpscope_capture.older_torch import stand_ins
-from dumpscope_capture.values.uninitialised import MAKERS, UninitialisedMemory
+from dumpscope_capture.values.uninitialised import MAKERS, Listed, UninitialisedMemory
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -56,7 +55,7 @@ class Provenance:
             self._names[label] = parameter_names(function)
 
     def of_arguments(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], body: dict[str, Any], api: Api | None = None
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], body: dict[str, Any], api: Listed | None = None
     ) -> Extra:
         """Extra keys of a call's arguments, before it runs. body: their records; api: None for a module"""
         extra: Extra = {}
@@ -71,7 +70,7 @@ class Provenance:
                     self._describe(value, records[key], f"kwargs.{key}", extra, api)
         return extra
 
-    def of_results(self, result: Any, name: str, extra: Extra, api: Api | None = None) -> None:
+    def of_results(self, result: Any, name: str, extra: Extra, api: Listed | None = None) -> None:
         """Note a call as the producer of its results, and the types of their containers. name: of the node."""
         if api is not None and api.name in MAKERS:
             self.uninitialised.note(result)
@@ -87,7 +86,7 @@ class Provenance:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _describe(self, value: Any, record: Any, path: str, extra: Extra, api: Api | None, depth: int = 0) -> None:
+    def _describe(self, value: Any, record: Any, path: str, extra: Extra, api: Listed | None, depth: int = 0) -> None:
         if isinstance(value, torch.Tensor):
             self.uninitialised.mark(value, record, path, api)
             maker = self._maker(value)

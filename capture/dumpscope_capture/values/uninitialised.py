@@ -7,12 +7,11 @@ storage, which a weak reference keeps apart from later ones at the same address.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from dumpscope_capture.calls.names import Api
 from dumpscope_format.schema import UNINITIALISED_KEY
 
 MAKERS: Final = frozenset((
@@ -31,6 +30,19 @@ _TORCHS: Final = ("Aten", "Functional", "Tensor", "Torch", "VF", "Distributed")
 """Prefixes of calls that read what they are given, unless their name says otherwise."""
 _MANY: Final = 256
 _WeakReference: Any = StorageWeakRef  # which has no types
+
+
+class Listed(Protocol):
+    """A function whose calls are nodes: `Tensor.copy_`."""
+
+    @property
+    def prefix(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def function(self) -> Any: ...
 
 
 class UninitialisedMemory:
@@ -52,7 +64,7 @@ class UninitialisedMemory:
             self._known = {key: known for key, known in self._known.items() if not known[0].expired()}
         self._known[reference.cdata] = (reference, version, False)
 
-    def mark(self, tensor: torch.Tensor, record: Any, path: str, api: Api | None) -> None:
+    def mark(self, tensor: torch.Tensor, record: Any, path: str, api: Listed | None) -> None:
         """Mark the record of an argument, if it is such memory, before its call. api: None for a module"""
         if not self._known or type(record) is not dict:
             return
@@ -77,7 +89,7 @@ class UninitialisedMemory:
             del self._known[key]
 
 
-def _writes(api: Api, path: str) -> bool:
+def _writes(api: Listed, path: str) -> bool:
     """Whether a call writes into this argument, as its name says, or the schema of an operator registered with torch."""
     if api.name in _PARTLY:
         return path == "input.0"
