@@ -19,6 +19,7 @@ from dumpscope_capture.calls import callsite
 from dumpscope_capture.calls.call import Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import HookErrors
+from dumpscope_capture.values.uninitialised import MAKERS
 
 _STOP: Final = "_StopRecomputationError"
 """The exception by which activation checkpointing ends a recomputation early."""
@@ -43,6 +44,8 @@ class CallHandler(Protocol):
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def end_call(self, call: Call, result: Any) -> None: ...
+
+    def note_uninitialised(self, result: Any) -> None: ...
 
     def stop_call(self, call: Call) -> None: ...
 
@@ -89,7 +92,10 @@ class FunctionMode(TorchFunctionMode):
             twin = _twin(func) if type(func) is types.FunctionType else None
             try:
                 if twin is None:
-                    return func(*args, **kwargs)
+                    result = func(*args, **kwargs)
+                    if getattr(func, "__name__", "") in MAKERS:
+                        recording.note_uninitialised(result)
+                    return result
                 with self:
                     return twin(*args, **kwargs)
             except Exception as error:

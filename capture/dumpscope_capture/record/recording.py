@@ -204,6 +204,11 @@ class Recording(Step):
         if not call.idle:
             self.watch(call, f"{without_suffix(call.name, 'forward')}backward", result, None)
 
+    def note_uninitialised(self, result: Any) -> None:
+        """A call that is no node returned memory as it is."""
+        if self.provenance is not None:
+            self.provenance.uninitialised.note(result)
+
     def stop_call(self, call: Call) -> None:
         """Activation checkpointing stopped its recomputation in this call: a node without results."""
         with self.errors.guard("a call's results"):
@@ -301,7 +306,7 @@ class Recording(Step):
                 for key, value in kwargs.items()
             }
             if self.provenance is not None:
-                call.extra = self.provenance.of_arguments(args, kwargs, body)
+                call.extra = self.provenance.of_arguments(args, kwargs, body, call.api)
         if self.provenance is not None and call.api is not None:
             self.provenance.meet(call.label, call.api.function)
 
@@ -322,7 +327,7 @@ class Recording(Step):
                 call.body["substituted"] = call.substituted
             if self.provenance is not None and self.data:
                 with Unobserved():
-                    self.provenance.of_results(result, call.name, call.extra)
+                    self.provenance.of_results(result, call.name, call.extra, call.api)
                 call.body.update(call.extra)
             if self.bench is not None:
                 self._save_difference(call, result)

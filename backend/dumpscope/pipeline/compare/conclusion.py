@@ -97,7 +97,7 @@ class Conclusion:
             self._settings[english([difference])] = difference
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
-        exact = fold_equality(unit.items, unit.facts.equal, len(unit.pairs))
+        exact = fold_equality(unit.items, np.where(context.unread, np.int8(-1), unit.facts.equal), len(unit.pairs))
         opinions = classify(case.columns, unit.node_opinions.verdict, exact)
         self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
         mark_causes(opinions.cls, findings)
