@@ -42,10 +42,11 @@ class Leftover(IntEnum):
     ONE_BACKEND = 5  # its label names a backend, and the other side never calls it
     LEFT_OUT = 6  # the other side's dump does not record such calls, or recorded this one only by name
     INSERTED = 7  # nothing stands in its place
+    ENDED = 8  # the other side's record ends before it
 
 
 LEFTOVER_WORDS: Final = (
-    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted",
+    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted", "ended",
 )  # fmt: skip
 
 
