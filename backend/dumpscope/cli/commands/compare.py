@@ -194,7 +194,7 @@ def run(request: Request) -> int:
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
     """Exit status of a comparison. A divergence counts more than unreadable parts: it is real whatever could not be read."""
     counts = answer.counts
-    diverged = bool(answer.origins) or counts.no > 0
+    diverged = answer.diverged
     if fail_on == "warning":
         diverged = diverged or counts.warning + counts.unmatched_target + counts.unmatched_golden > 0
     if diverged and fail_on != "never":
