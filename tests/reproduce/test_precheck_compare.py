@@ -20,6 +20,7 @@ from dumpscope.reproduce.standards import COMPARED_DETAILS, COMPARED_RESULTS, co
 from dumpscope.reproduce.tables import DETAIL_COLUMNS, METRICS
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 PEER = os.environ.get("DUMPSCOPE_PEER_PYTHON", "")
 
@@ -35,7 +36,7 @@ BLANK = ("nonfinite", "rel_share", "abs_share", "unequal", "ulp_max", "ulp_mean"
 
 
 @pytest.fixture(scope="module")
-def devices(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def devices(dumps: Path, tmp_path_factory: pytest.TempPathFactory, warm: None) -> dict[str, Path]:
     """Pre-checks of one dump on devices that err by different amounts: exact, a (gelu 2 %), b (gelu, linear 1e-4), c."""
     folder = tmp_path_factory.mktemp("devices")
     refs = [ref for ref in discover(str(dumps / "golden")).ranks if ref.step == 0]
