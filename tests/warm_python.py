@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import multiprocessing.spawn  # noqa: F401 - notes the interpreter itself, whose processes inherit its pipes
 import os
 import runpy
 import select
@@ -52,18 +53,20 @@ os._exit(status)
 """
 """Hands its words, folder, environment and streams to the server, and ends as the program does."""
 
-_SERVERS: dict[tuple[int, str], str] = {}
-"""(process, modules) -> path of its python. A process that a test forked starts a server of its own."""
+_SERVERS: dict[tuple[int, str, str], str] = {}
+"""(process, interpreter, modules) -> path of its python. A process that a test forked starts a server of its own."""
 
 
-def warm_python(modules: str = "torch,torch._dynamo") -> str:
+def warm_python(modules: str = "torch,torch._dynamo", python: str = COLD) -> str:
     """Path of a python that has imported these modules, separated by commas. It is there until this process ends.
+
+    python: the interpreter that imports them
 
     Most programs bring dynamo: an optimizer's step does, and whatever computes types on the meta device.
     """
     if not hasattr(os, "pidfd_open"):  # not Linux
-        return COLD
-    key = os.getpid(), modules
+        return python
+    key = os.getpid(), python, modules
     if key not in _SERVERS:
         folder = Path(tempfile.mkdtemp(prefix="warm-", dir="/tmp"))  # a socket's path holds 107 bytes at most
         address, client = folder / "socket", folder / "python"
@@ -72,7 +75,7 @@ def warm_python(modules: str = "torch,torch._dynamo") -> str:
             listener.listen(64)
             os.set_inheritable(listener.fileno(), True)
             told = subprocess.Popen(
-                [COLD, __file__, str(listener.fileno()), str(client), modules],
+                [python, __file__, str(listener.fileno()), str(client), modules],
                 stdin=subprocess.PIPE, pass_fds=[listener.fileno()],
             )  # fmt: skip
         client.write_text(CLIENT.format(python=COLD, address=str(address)))

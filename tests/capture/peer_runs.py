@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-import torch._dynamo  # noqa: F401 - every case would bring it
 import torch.distributed as dist
 from warm_python import finish
 

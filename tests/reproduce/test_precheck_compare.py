@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capture.launching import IMPORTED, MSPROBE
+from warm_python import warm_python
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.precheck import DETAILS, Workers, precheck
@@ -80,7 +82,7 @@ def test_verdicts_and_ratios_are_those_of_msprobe(
     devices: dict[str, Path], tmp_path: Path, mine: str, other: str
 ) -> None:
     given = [as_msprobe(devices[name], tmp_path / side) for name, side in ((mine, "npu"), (other, "gpu"))]
-    command = [PEER, "-c", "import sys; from msprobe.msprobe import main; sys.exit(main())", "api_precision_compare"]
+    command = [warm_python(IMPORTED["msprobe"], PEER), "-c", MSPROBE, "api_precision_compare"]
     out = tmp_path / "peer"
     whole = [*command, "-npu", given[0], "-gpu", given[1], "-o", out]
     done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
