@@ -75,8 +75,8 @@ class FunctionMode(TorchFunctionMode):
             return func(*args, **kwargs)
         recording = self._recording
         call = None
-        if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
-            try:
+        try:
+            if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
                 frame = sys._getframe(1)
                 while (
                     frame.f_code.co_name == "__torch_function__" and frame.f_back is not None
@@ -86,8 +86,8 @@ class FunctionMode(TorchFunctionMode):
                 if api is not None:
                     given, named, frame = _as_written(func, api.function, frame, args, kwargs)
                     call = recording.begin_call(api, given, named, frame)
-            except Exception as error:
-                self._errors.note("a call's arguments", error)
+        except Exception as error:
+            self._errors.note("a call's arguments", error)
         if call is None:
             twin = _twin(func) if type(func) is types.FunctionType else None
             try:

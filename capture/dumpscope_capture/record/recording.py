@@ -76,7 +76,13 @@ class Recording(Step):
         """Whether what the program does now is recorded: not while a tool makes a graph of it, which is noted."""
         if not self._on:
             return False
-        maker = graph_maker()
+        try:
+            maker = graph_maker()
+        except (
+            Exception
+        ) as error:  # every hook asks this: a torch that keeps its state elsewhere must not end the program
+            self.errors.note("the state of torch", error)
+            return True
         if maker is None:
             return True
         self.notes.add(TRACED_NOTE, maker)
