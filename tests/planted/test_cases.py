@@ -45,7 +45,8 @@ def test_a_fault_in_the_second_micro_batch_is_found_although_the_first_flipped_s
 
 
 @pytest.mark.parametrize(
-    ("name", "node"), [("checkpoint", "gelu.1"), ("run_again", "gelu.2"), ("run_again_noisy", "gelu.2")]
+    ("name", "node"),
+    [("checkpoint", "gelu.1"), ("run_again", "gelu.1000001"), ("run_again_noisy", "gelu.1000001")],
 )
 def test_a_fault_under_a_checkpoint_is_named_where_it_ran(cases: Path, name: str, node: str) -> None:
     assert named(cases, name) == [(f"Functional.{node}.forward", "computation")]

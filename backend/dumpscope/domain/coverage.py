@@ -38,12 +38,13 @@ class Reason(IntEnum):
     UNSTORED = 22  # as NO_NUMBER, and nothing that comes after it was compared
     UNTOLD = 23  # a backward pass that the other dump lacks: left out by its settings, or never run; it does not tell
     WRAPPER = 24  # of a wrapper around modules that the other side has unwrapped
+    RECOMPUTED = 25  # activation checkpointing made the call again, and the other run did not
 
 
 REASON_WORDS: Final = (
     "tensors", "statistics", "hashes", "arguments", "form", "ended", "unfollowed", "gradient", "collective", "one_sided",
     "one_item", "unreadable", "no_number", "joined", "object", "no_label", "uninitialised", "buffer", "ignored", "inside",
-    "not_recorded", "format", "unstored", "untold", "wrapper",
+    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed",
 )  # fmt: skip
 
 GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
@@ -55,8 +56,8 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
     "unreadable": (Reason.UNREADABLE,),
     "not_comparable": (Reason.UNSTORED, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL),
     "left_out": (
-        Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.WRAPPER, Reason.NOT_RECORDED,
-        Reason.FORMAT,
+        Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.WRAPPER, Reason.RECOMPUTED,
+        Reason.NOT_RECORDED, Reason.FORMAT,
     ),
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ MISSING_KINDS: Final = 3
 """From this many kinds of calls missing on one side, other dump settings are assumed, not other code."""
 _BY_LEFTOVER = {
     Leftover.INSIDE: Reason.INSIDE, Leftover.LEFT_OUT: Reason.NOT_RECORDED, Leftover.ENDED: Reason.ENDED,
-    Leftover.WRAPPER: Reason.WRAPPER,
+    Leftover.WRAPPER: Reason.WRAPPER, Leftover.RECOMPUTED: Reason.RECOMPUTED,
 }  # fmt: skip
 
 

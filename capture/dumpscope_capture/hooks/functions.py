@@ -16,13 +16,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture.calls import callsite
-from dumpscope_capture.calls.call import Call, ThreadState
+from dumpscope_capture.calls.call import STOP, Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import HookErrors
 from dumpscope_capture.values.uninitialised import MAKERS
-
-_STOP: Final = "_StopRecomputationError"
-"""The exception by which activation checkpointing ends a recomputation early."""
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -104,7 +101,7 @@ class FunctionMode(TorchFunctionMode):
         try:
             result = recording.run(call, func, args, kwargs)
         except BaseException as error:
-            if type(error).__name__ == _STOP:
+            if type(error).__name__ == STOP:
                 recording.stop_call(call)
             else:
                 recording.fail_call(call)
