@@ -19,6 +19,7 @@ from dumpscope.match.operators.fusion_rules import Rule
 from dumpscope.match.renames.mapping_files import Mapping, rename_labels
 from dumpscope.match.renames.rename_rules import rename
 from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
+from dumpscope.match.wrappers import take_off
 
 Key = tuple[int, str, bool]
 
@@ -44,12 +45,13 @@ def _order(dump: RankDump) -> tuple[list[str], bytes]:
 def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequence[Rule], *, fuzzy: bool) -> Matching:
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
-    if mapping.renames:
-        _rename(matching, mapping)
-    elif _identical(target, golden):
+    if not mapping.renames and _identical(target, golden):
         for entry in range(len(target.tree)):
             matching.pair(entry, entry, Method.EXACT)
         return matching
+    take_off(matching.target, matching.golden)
+    if mapping.renames:
+        _rename(matching, mapping)
     _match_below(matching, deque([(-1, -1)]))
     find_operators(matching)
     find_fusions(matching, rules)
@@ -66,11 +68,15 @@ def _rename(matching: Matching, mapping: Mapping) -> None:
     """Labels renamed by the user's files (modules), then by the rename rules (modules and all other labels)."""
     side = matching.target
     modules = {x for x, kind in zip(side.label, side.kind, strict=True) if kind == NodeKind.MODULE}
+    plain = {old: label for label, old in matching.golden.wrapped.items()}
     matching.renamed = rename_labels(modules, mapping)
     labels = [label for label in dict.fromkeys(side.label) if label not in matching.renamed]
-    for label, (fresh, rule) in rename(labels, mapping.rules).items():
-        matching.renamed[label] = fresh
-        matching.ruled[label] = rule
+    written = {side.wrapped[label]: label for label in labels if label in side.wrapped}
+    for label, (fresh, rule) in rename([*labels, *written], mapping.rules).items():
+        own = written.get(label, label)  # a rule may be written for the name that stands in the dump
+        if plain.get(fresh, fresh) != own:
+            matching.renamed.setdefault(own, plain.get(fresh, fresh))
+            matching.ruled.setdefault(own, rule)
 
 
 def _identical(target: RankDump, golden: RankDump) -> bool:

@@ -146,6 +146,9 @@ class CallCounter:
             with self.errors.guard("a call's results"):
                 observer.end(call, result)
 
+    def note_uninitialised(self, result: Any) -> None:
+        """No value is recorded here."""
+
     def stop_call(self, call: Call) -> None:
         """Activation checkpointing stopped the call; it keeps its number."""
 

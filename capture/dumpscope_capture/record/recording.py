@@ -77,7 +77,13 @@ class Recording(Step):
         """Whether what the program does now is recorded: not while a tool makes a graph of it, which is noted."""
         if not self._on:
             return False
-        maker = graph_maker()
+        try:
+            maker = graph_maker()
+        except (
+            Exception
+        ) as error:  # every hook asks this: a torch that keeps its state elsewhere must not end the program
+            self.errors.note("the state of torch", error)
+            return True
         if maker is None:
             return True
         self.notes.add(TRACED_NOTE, maker)
@@ -194,6 +200,11 @@ class Recording(Step):
         if not call.idle:
             self.watch(call, backward_name(call.name), result, None)
 
+    def note_uninitialised(self, result: Any) -> None:
+        """A call that is no node returned memory as it is."""
+        if self.provenance is not None:
+            self.provenance.uninitialised.note(result)
+
     def stop_call(self, call: Call) -> None:
         """Activation checkpointing stopped its recomputation in this call: a node without results."""
         with self.errors.guard("a call's results"):
@@ -289,7 +300,7 @@ class Recording(Step):
                 for key, value in kwargs.items()
             }
             if self.provenance is not None:
-                call.extra = self.provenance.of_arguments(args, kwargs, body)
+                call.extra = self.provenance.of_arguments(args, kwargs, body, call.api)
         if self.provenance is not None and call.api is not None:
             self.provenance.meet(call.label, call.api.function)
 
@@ -310,7 +321,7 @@ class Recording(Step):
                 call.body["substituted"] = call.substituted
             if self.provenance is not None and self.data:
                 with Unobserved():
-                    self.provenance.of_results(result, call.name, call.extra)
+                    self.provenance.of_results(result, call.name, call.extra, call.api)
                 call.body.update(call.extra)
             if self.bench is not None:
                 self._save_difference(call, result)

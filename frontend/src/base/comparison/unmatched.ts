@@ -6,6 +6,7 @@ export const UNMATCHED_CAUSES = [
   "decomposed",
   "replaced",
   "one_backend",
+  "wrapper",
   "left_out",
   "inserted",
   "recomputed",
