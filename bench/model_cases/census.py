@@ -15,6 +15,7 @@ It needs Python 3.11, which tells the columns of an instruction.
 from __future__ import annotations
 
 import ast
+import builtins
 import dis
 import json
 import linecache
@@ -222,6 +223,8 @@ def name_of(text: str) -> str:
         except (SyntaxError, IndexError, ValueError):
             return "?"
     node = node.value if isinstance(node, ast.Expr) else node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id):
+        return "?"  # sum(losses) of Python calls an operator
     if isinstance(node, ast.Call):
         return str(getattr(node.func, "attr", None) or getattr(node.func, "id", "?"))
     kind = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
