@@ -103,6 +103,23 @@ WRITTEN: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["Tensor.clone.0.forward", "Tensor.normal_.0.forward", "Tensor.clone.1.forward", "Tensor.uniform_.0.forward"],
     ),
     "a view, at risk level ALL": (lambda: X[0].view(-1), ["Tensor.__getitem__.0.forward", "Tensor.view.0.forward"]),
+    "names that begin with _": (
+        lambda: [
+            torch._foreach_add([X], 1.0),
+            torch._weight_norm(X, X.norm(dim=1, keepdim=True)),
+            torch._shape_as_tensor(X),
+        ],
+        ["Torch._foreach_add.0.forward", "Tensor.norm.0.forward", "Torch._weight_norm.0.forward"],
+    ),
+    "offered by a helper": (
+        lambda: torch.meshgrid(X[0], X[0] + 1, indexing="ij"),
+        [
+            "Tensor.__getitem__.0.forward",
+            "Tensor.__getitem__.1.forward",
+            "Tensor.__add__.0.forward",
+        ],
+    ),
+    "offered by one of several": (lambda: torch.unique(X, return_counts=True), ["Torch._unique2.0.forward"]),
     "root mean square norm": (lambda: F.rms_norm(X, (2,)), ["Functional.rms_norm.0.forward"]),
 }
 
@@ -122,6 +139,26 @@ def test_the_name_stays_when_python_has_specialised_the_code(make: Any, read: An
     bytecode._sites.clear()
     data = _capture(make, read, run)
     assert list(data) == expected
+
+
+def test_clipping_and_an_optimizer_of_lists_are_recorded_with_what_they_write(make: Any, read: Any) -> None:
+    weight = nn.Parameter(X.clone())
+    optimizer = torch.optim.Adam([weight], lr=0.1, foreach=True)
+
+    def run() -> None:
+        weight.grad = torch.full_like(weight, 3.0)
+        nn.utils.clip_grad_norm_([weight], 1.0, foreach=True)
+        optimizer.step()
+
+    data = _capture(make, read, run)
+    scaled = data["Torch._foreach_mul_.0.forward"]
+    assert scaled["input_args"][0][0]["Norm"] > 1
+    after = (
+        scaled["output"][0] if "written" not in scaled else scaled["written"]["input.0.0"]
+    )  # some versions return them
+    assert after["Norm"] == pytest.approx(1, abs=1e-5)
+    assert "Torch._foreach_addcdiv_.0.forward" in data
+    assert {"Torch._foreach_lerp_.0.forward", "Torch._foreach_addcmul_.0.forward"} <= data.keys()
 
 
 def test_arguments_stand_as_they_were_given(make: Any, read: Any) -> None:
