@@ -29,6 +29,7 @@ class Graph:
     text: Python source, None where it was compiled before the recording
     document: JSON text from which it can be run again (dumpscope_format.compiled_graph)
     code: name of the compiled function; whole: it holds all of this function, as nothing in it broke the graph
+    breaks: it ends where the function broke it
     place: file name and line; names: of the inputs; backend: name of the compiler
     """
 
@@ -36,6 +37,7 @@ class Graph:
     document: str | None = None
     code: str = ""
     whole: bool = False
+    breaks: bool = False
     place: str = ""
     names: tuple[str, ...] = ()
     backend: str = ""
@@ -112,6 +114,7 @@ def _describe(output: Any, graph: Any) -> Graph:
         document=json.dumps(describe_graph(graph), separators=(",", ":")),
         code=code.co_name,
         whole=not getattr(reason, "graph_break", True) and not code.co_name.startswith(RESUMED),
+        breaks=bool(getattr(reason, "graph_break", False)),
         place=f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}",
         names=tuple(node.name for node in graph.graph.nodes if node.op == "placeholder"),
         backend=_backend(output.compiler_fn),

@@ -217,6 +217,8 @@ class CompiledRegions:
             "graph": self._write(graph, node), "backend": graph.backend, "function": graph.code, "place": graph.place,
             "whole": graph.whole and module is not None, "inputs": list(graph.names), "modes": _modes(),
         }  # fmt: skip
+        if graph.breaks:
+            found["graph_break"] = True
         label = self._label_of(module) if module is not None and graph.whole else None
         if label is not None:
             found["module"] = label

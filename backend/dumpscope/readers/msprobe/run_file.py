@@ -12,7 +12,7 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 from dumpscope_format.paths import RUN_JSON, inside, safe_join
-from dumpscope_format.run import COMPILED_REGIONS, DEVICES, GROUPS, NOTES, SETTINGS, UNRECORDED
+from dumpscope_format.run import BETWEEN_REGIONS, COMPILED_REGIONS, DEVICES, GROUPS, NOTES, SETTINGS, UNRECORDED
 
 CONFIG_JSON: Final = "config.json"
 SIZE_LIMIT: Final = 4 << 20
@@ -64,6 +64,13 @@ def compiled_regions(folder: str, root: str) -> dict[str, dict[str, Any]]:
     return {
         node: entry for node, entry in (regions.items() if isinstance(regions, dict) else ()) if isinstance(entry, dict)
     }
+
+
+def calls_between_regions(folder: str, root: str) -> int:
+    """Number of calls that ran eagerly inside compiled code and are not recorded, as our own run.json counts them."""
+    counts = (_object(os.path.join(folder, RUN_JSON), root, "", []) or {}).get("counts")
+    number = counts.get(BETWEEN_REGIONS) if isinstance(counts, dict) else None
+    return number if isinstance(number, int) else 0
 
 
 def region_file(folder: str, root: str, path: object) -> dict[str, Any] | None:
