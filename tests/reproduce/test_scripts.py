@@ -18,6 +18,7 @@ from dumpscope_format.replay import REGION_RUNTIME
 from reproduce import run_scripts
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 
 def written(dump: Path, folder: Path) -> list[str]:

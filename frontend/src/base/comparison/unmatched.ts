@@ -6,8 +6,10 @@ export const UNMATCHED_CAUSES = [
   "decomposed",
   "replaced",
   "one_backend",
+  "wrapper",
   "left_out",
   "inserted",
+  "recomputed",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
