@@ -490,7 +490,13 @@ def test_a_compiled_run_is_compared_with_an_eager_one(
         assert gradients
         assert all(pair["target"] and pair["golden"] for pair in gradients)
     alone = {pair["leftover"] for pair in document["pairs"] if pair["leftover"] not in (None, "inside")}
-    assert alone == ({"left_out"} if one_sided else set())
+    assert alone == ({"left_out", "compiled"} if one_sided else set())
+    counted = {one["reason"]: one for one in document["coverage"]["reasons"]}
+    assert {one["group"] for one in counted.values() if one["missing"]} == set()
+    assert ("compiled" in counted) is bool(one_sided)
+    if one_sided:
+        assert counted["compiled"]["group"] == "left_out"
+        assert counted["compiled"]["items"] > 0
     region = "Compiled.blocks.1.Block.0" if part else "Compiled.Net.0"
     fused = [
         pair for pair in document["pairs"] if pair["node"].startswith(region) and pair["target"] and pair["golden"]
