@@ -78,6 +78,19 @@ def breaks_off(gm, inputs):
     return gm
 '''
 
+NO_COMPILER = """
+import torch._inductor.config as config
+
+config.cpp.cxx = ("no-such-compiler",)
+"""
+
+WRONG_LOWERING = """
+import torch
+from torch._inductor import decomposition
+
+decomposition.decompositions[torch.ops.aten.sin.default] = lambda x: x - x * x * x / 6
+"""
+
 
 class Net(nn.Module):
     def __init__(self, drop: float = 0.0) -> None:
@@ -231,6 +244,30 @@ def test_a_graph_with_buffers_inner_graphs_and_switches_runs(
     assert all("aot_eager" in names for names in found["matches"].values())
 
 
+@pytest.mark.timeout(900)  # it compiles five times with a C++ compiler
+def test_a_wrong_lowering_of_inductor_is_named(make: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def wave(x: torch.Tensor) -> torch.Tensor:
+        y = x.relu()
+        return y.sin() + 1
+
+    debugger = make(task="tensor", level="L1")
+    compiled = torch.compile(wave, backend="eager")
+    debugger.start()
+    compiled(torch.linspace(-3, 3, 64))
+    debugger.stop()
+    debugger.step()
+    wrong = tmp_path / "lowering.py"
+    wrong.write_text(WRONG_LOWERING, encoding="utf-8")
+    command = ["reproduce", str(tmp_path / "dump"), "Compiled.wave.0", "--json", "--prelude", str(wrong)]
+    assert status(command) == 1
+    found = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert {name: one["verdict"] for name, one in found["backends"].items()} == {
+        "eager": "pass", "aot_eager": "pass", "inductor": "error",
+    }  # fmt: skip
+    assert found["recorded"] == "pass"
+    assert [one["target"] for one in found["narrowed"][0]["operators"]] == ["sin"]
+
+
 def test_a_region_without_gradients_runs_without_them(record: Callable[..., Path], tmp_path: Path) -> None:
     found = reproduced(record(Net(), "aot_eager", train=False), tmp_path, "--backends", "aot_eager")
     assert (found["verdict"], found["recorded"]) == ("pass", "pass")
@@ -240,7 +277,7 @@ def test_a_region_without_gradients_runs_without_them(record: Callable[..., Path
 def test_what_this_machine_lacks_is_told_and_no_fault(record: Callable[..., Path], tmp_path: Path) -> None:
     dump = record(Net(), "aot_eager")
     lacks = tmp_path / "no_compiler.py"
-    lacks.write_text('import torch._inductor.config as config\nconfig.cpp.cxx = ("no-such-compiler",)\n')
+    lacks.write_text(NO_COMPILER, encoding="utf-8")
     found = reproduced(dump, tmp_path, "--backends", "inductor,never_heard_of", "--prelude", lacks)
     assert found["status"] == 0
     assert [found["backends"][name]["verdict"] for name in ("inductor", "never_heard_of")] == ["SKIP", "SKIP"]
@@ -261,10 +298,11 @@ def test_the_command_runs_a_region_at_once(
     record: Callable[..., Path], prelude: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     dump = record(Net(), "wrong_gelu")
+    prelude.write_text(PRELUDE + NO_COMPILER, encoding="utf-8")
     assert status(["reproduce", str(dump), "Compiled.Net.0", "--json", "--prelude", str(prelude)]) == 1
     found = json.loads(capfd.readouterr().out.splitlines()[-1])
     assert found["narrowed"][0]["operators"][0]["target"] == "torch._C._nn.gelu"
-    assert found["backends"]["inductor"]["verdict"] == "pass"
+    assert list(found["backends"]) == ["eager", "aot_eager", "inductor", "wrong_gelu"]
     assert status(["reproduce", str(dump), "Compiled.Net.0", "--matrix"]) == 2
 
 

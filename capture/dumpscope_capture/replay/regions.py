@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -417,6 +418,8 @@ def _backend(module: torch.fx.GraphModule, backend: str, *, dynamic: bool) -> It
 
     torch._dynamo.reset()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", "dynamo_pgo force disabled")  # that is meant
         stack.enter_context(torch._dynamo.config.patch(suppress_errors=False, capture_scalar_outputs=True))
         if backend == INDUCTOR:
             import torch._inductor.config  # noqa: PLC0415
