@@ -44,7 +44,15 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import COMPILED_NOTE, COMPILED_REGIONS, FROZEN, GRADIENTS_NOTE, NOTES, UNRECORDED
+from dumpscope_format.run import (
+    BETWEEN_REGIONS,
+    COMPILED_NOTE,
+    COMPILED_REGIONS,
+    FROZEN,
+    GRADIENTS_NOTE,
+    NOTES,
+    UNRECORDED,
+)
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 GIB: Final = 1 << 30
@@ -341,7 +349,7 @@ class Session:
             sink.add_to_run(COMPILED_REGIONS, regions)
         unseen = self.regions.end_unseen()
         if sink is not None and unseen:
-            sink.count("calls between compiled regions", unseen)
+            sink.count(BETWEEN_REGIONS, unseen)
         recorder = self.recording.recorder
         self.recording.close()
         if self._dedup is not None:

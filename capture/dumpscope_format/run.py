@@ -47,5 +47,8 @@ SETTINGS: Final[dict[str, str | list[str]]] = {
 COMPILED_REGIONS: Final = "compiled_regions"
 """Key of run.json that holds what is known about each recorded region of compiled code, by its node without direction."""
 
+BETWEEN_REGIONS: Final = "calls between compiled regions"
+"""Name in `counts` of run.json: calls that ran eagerly inside compiled code and are not recorded."""
+
 COMPILED_GRAPHS: Final = "compiled_graphs"
 """Folder of a step with the texts of the compiled graphs."""

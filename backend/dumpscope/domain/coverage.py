@@ -39,12 +39,13 @@ class Reason(IntEnum):
     UNTOLD = 23  # a backward pass that the other dump lacks: left out by its settings, or never run; it does not tell
     WRAPPER = 24  # of a wrapper around modules that the other side has unwrapped
     RECOMPUTED = 25  # activation checkpointing made the call again, and the other run did not
+    COMPILED = 26  # inside or between regions of compiled code of the other run, which records only the regions
 
 
 REASON_WORDS: Final = (
     "tensors", "statistics", "hashes", "arguments", "form", "ended", "unfollowed", "gradient", "collective", "one_sided",
     "one_item", "unreadable", "no_number", "joined", "object", "no_label", "uninitialised", "buffer", "ignored", "inside",
-    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed",
+    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed", "compiled",
 )  # fmt: skip
 
 GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
@@ -56,7 +57,7 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
     "unreadable": (Reason.UNREADABLE,),
     "not_comparable": (Reason.UNSTORED, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL),
     "left_out": (
-        Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.WRAPPER, Reason.RECOMPUTED,
+        Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.COMPILED, Reason.WRAPPER, Reason.RECOMPUTED,
         Reason.NOT_RECORDED, Reason.FORMAT,
     ),
 }  # fmt: skip

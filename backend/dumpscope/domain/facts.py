@@ -45,11 +45,12 @@ class Leftover(IntEnum):
     WRAPPER = 8  # of a wrapper around modules that have partners; the other side has no such wrapper
     ENDED = 9  # the other side's record ends before it
     RECOMPUTED = 10  # activation checkpointing made it again, and the other side made it once
+    COMPILED = 11  # the other side runs it inside compiled code, of which it records only the regions
 
 
 LEFTOVER_WORDS: Final = (
     None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted", "wrapper", "ended",
-    "recomputed",
+    "recomputed", "compiled",
 )  # fmt: skip
 
 

@@ -67,6 +67,7 @@ class _UnmatchedCalls:
         self._labels = set(other.label[: other.dumped])
         self._forward: dict[tuple[str, int], int] = {}
         self._one_is_compiled = _has_regions(side) != _has_regions(other)
+        self._other_is_compiled = self._one_is_compiled and _has_regions(other)
 
     def note(self, calls: list[int], cores: list[int], opposite: list[int]) -> None:
         """Store for the calls of one gap: how many of them compute (`cores`), and the other side's calls (`opposite`)."""
@@ -83,9 +84,11 @@ class _UnmatchedCalls:
             return Leftover.WRAPPER, -1
         if side.again(entry):
             return Leftover.RECOMPUTED, -1
+        if self._other_is_compiled and not surely and entry not in self._beyond:
+            return Leftover.COMPILED, -1  # what compiled code calls is not recorded, nor what runs between its regions
         if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
             return Leftover.LEFT_OUT, -1
-        if self._one_is_compiled:  # what compiled code calls is not recorded, nor what runs between its regions
+        if self._one_is_compiled:  # a region whose calls the other side did not record
             return Leftover.LEFT_OUT, -1
         label = side.label[entry]
         if side.kind[entry] == NodeKind.API and moves_data(label) and label not in self._labels:

@@ -22,6 +22,7 @@ MISSING_KINDS: Final = 3
 _BY_LEFTOVER = {
     Leftover.INSIDE: Reason.INSIDE, Leftover.LEFT_OUT: Reason.NOT_RECORDED, Leftover.ENDED: Reason.ENDED,
     Leftover.WRAPPER: Reason.WRAPPER, Leftover.RECOMPUTED: Reason.RECOMPUTED,
+    Leftover.COMPILED: Reason.COMPILED,
 }  # fmt: skip
 
 

@@ -182,3 +182,13 @@ def differences(call: dict[str, Any], case: Case, made_up: list[str]) -> list[st
 
 def _same(one: torch.Tensor | None, other: torch.Tensor) -> bool:
     return one is not None and (one.shape, one.dtype) == (other.shape, other.dtype) and bool(alike(one, other).all())
+
+
+def line(one: Judgement) -> str:
+    if one.measures is None:
+        return one.reason
+    found = one.measures
+    return (
+        f"max abs {found.max_abs:.3g}, max rel {found.max_rel:.3g}, relative L2 {found.rel_l2:.3g}, "
+        f"cosine {found.cosine:.9f}, {found.ulp:.3g} ulp; {one.reason}"
+    )

@@ -80,7 +80,10 @@ def gather_columns(
         extra=alone
         & (pairs.confidence == 0)
         & _dumped_kind(target, golden, kind, pairs)
-        & ~np.isin(pairs.leftover, (Leftover.LEFT_OUT, Leftover.WRAPPER, Leftover.ENDED, Leftover.RECOMPUTED))
+        & ~np.isin(
+            pairs.leftover,
+            (Leftover.LEFT_OUT, Leftover.WRAPPER, Leftover.ENDED, Leftover.RECOMPUTED, Leftover.COMPILED),
+        )
         & ~_moves_data(labels)
         & ~_find_filtered(target, golden, pairs),
         entry=entry,

@@ -10,6 +10,7 @@ export const UNMATCHED_CAUSES = [
   "left_out",
   "inserted",
   "recomputed",
+  "compiled",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
