@@ -247,7 +247,7 @@ class Recorder:
             if not here:
                 self.chunk.add(measure_later(tensor, high=self.high, fill=partial(fill, record)))
             elif (known := self.dedup.find(tensor)) is None:
-                fill(record, measure_now(tensor, high=self.high))
+                fill(record, self.dedup.measure_small(tensor, self._measure))
             else:
                 if known.statistics is None:
                     known.statistics = measure_now(tensor, high=self.high, surveyed=known.surveyed)
@@ -267,6 +267,9 @@ class Recorder:
                 known.files.setdefault(file_key(tensor, requires_grad=snapshot.requires_grad), snapshot.name)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
+
+    def _measure(self, tensor: torch.Tensor) -> Statistics:
+        return measure_now(tensor, high=self.high)
 
     def _add_file(
         self, tensor: torch.Tensor, record: dict[str, Any], item: str, known: KnownMemory | None
