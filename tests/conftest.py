@@ -24,6 +24,26 @@ FILES = 8192
 """Files that the whole run may hold open at once; many systems allow 1024."""
 
 
+LONGEST = (
+    "capture/test_conformance.py",
+    "planted/test_planted_faults.py",
+    "properties/test_comparisons.py",
+    "cli/test_ending.py",
+    "reproduce/test_precheck_compare.py",
+    "wheel/test_wheel.py",
+    "wheel/test_install.py",
+    "capture/proof/test_note.py",
+    "capture/proof/test_recipe.py",
+)
+"""Files that take long with few tests. They come first: while one that came last ran, the other processes would have no work."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    place = {tests / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
 def pytest_configure() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)

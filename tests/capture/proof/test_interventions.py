@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from warm_python import warm_python
 
 from capture.proof.conftest import training
 from dumpscope_capture import InterventionError, intervene
@@ -494,7 +495,7 @@ sys.exit(int(sys.argv[1]))
 
 def _run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], check=False, capture_output=True, text=True, timeout=120, cwd=folder,
+        [warm_python(), *arguments], check=False, capture_output=True, text=True, timeout=120, cwd=folder,
         env={**os.environ, **environment},
     )  # fmt: skip
 
