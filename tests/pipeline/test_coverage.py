@@ -135,3 +135,46 @@ def test_every_item_has_one_reason(dumps: Path, died: Path) -> None:
         assert sum(coverage.group(group) for group in GROUPS) == coverage.items
         assert sum(one["items"] for one in coverage.counted()) == coverage.items
     assert sorted(reason for reasons in GROUPS.values() for reason in reasons) == list(range(len(REASON_WORDS)))
+
+
+@pytest.fixture
+def rank_1(dumps: Path, tmp_path: Path) -> Path:
+    """Rank 1 alone of a run of two."""
+    folder = writable(dumps / "dist2_stat_golden", tmp_path / "rank_1")
+    shutil.rmtree(folder / "step0" / "rank0")
+    return folder
+
+
+def test_one_rank_of_a_run_is_compared_with_its_namesake_and_not_with_both_ranks_joined(
+    dumps: Path, rank_1: Path
+) -> None:
+    for sides in ((rank_1, dumps / "dist2_stat_golden"), (dumps / "dist2_stat_golden", rank_1)):
+        outcome = compared(*sides)
+        assert outcome.answer.joined is None
+        assert [(unit.step, unit.rank) for unit in outcome.units] == [(0, 1)]
+        assert set(covered(outcome).reasons) == {"statistics", "arguments", "buffer"}
+        assert [problem.kind for problem in outcome.answer.problems] == ["unmatched_rank"]
+        assert exit_status(outcome) == 0
+
+
+def test_a_wrong_all_reduce_of_the_only_dumped_rank_is_named(dumps: Path, rank_1: Path) -> None:
+    def spoil(records: dict[str, Any]) -> dict[str, Any]:
+        result = records["Distributed.all_reduce.1.forward"]["output"][0]
+        for name in ("Max", "Min", "Mean", "Norm"):
+            result[name] *= 1.5
+        return records
+
+    rewrite(rank_1, spoil)
+    outcome = compared(rank_1, dumps / "dist2_stat_golden")
+    assert [(one.node, one.rank, one.kind) for one in outcome.answer.origins] == [
+        ("Distributed.all_reduce.1.forward", 1, "communication")
+    ]
+    assert exit_status(outcome) == 1
+
+
+def test_what_a_join_that_was_asked_for_loses_is_not_judged(dumps: Path, rank_1: Path) -> None:
+    outcome = compared(rank_1, dumps / "dist2_stat_golden", parallel="{}")
+    assert outcome.answer.joined is not None
+    assert covered(outcome).reasons["collective"] == 18
+    assert exit_status(outcome) == 3
+    assert "joining the ranks of the golden left its own communication out" in headline(outcome.answer)

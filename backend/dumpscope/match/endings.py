@@ -71,7 +71,7 @@ class _Beyond:
 
     def show_an_end(self, rows: Int64, surely: Sequence[bool]) -> bool:
         """Whether the record of `side` ends here, although the run of the other side goes on: a module began and was not
-        completed, or several calls of kinds that it records are missing, or the whole backward pass if both tell their settings."""
+        completed, or it lacks several calls of kinds that it records, or (if both tell their settings) the backward pass."""
         parts = self._recorded()
         entries = self.entries[rows].tolist()
         begun = any(
