@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -298,3 +300,54 @@ def test_none_for_a_statistic_on_one_side_is_a_warning(dumps: Path, tmp_path: Pa
     assert said == "Norm: only one side holds a number. What both sides hold agrees."
     both = compared(folder, folder)
     assert both.answer.counts.warning == 0, "None on both sides agrees"
+
+
+CHECKPOINTED = """
+import sys
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from dumpscope_capture import PrecisionDebugger
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+    def forward(self, x):
+        return self.norm(nn.functional.gelu(self.linear(x)))
+
+def run(folder, level, again):
+    torch.manual_seed(0)
+    blocks, x = nn.ModuleList([Block(), Block()]), torch.randn(3, 8, requires_grad=True)
+    debugger = PrecisionDebugger(dump_path=folder, task="statistics", level=level)
+    debugger.start(blocks)
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True) if again else block(x)
+    x.pow(2).sum().backward()
+    debugger.stop()
+    debugger.step()
+    PrecisionDebugger._instance = None
+
+for level in ("L1", "mix"):
+    for again in (False, True):
+        run(f"{sys.argv[1]}/{level}_{again}", level, again)
+"""
+
+
+def test_gradients_of_a_checkpointed_run_that_met_nothing_are_not_judged(tmp_path: Path) -> None:
+    """A run that computes its blocks again numbers their backward calls otherwise. With modules its parameters' gradients are
+    compared after them; with functions alone nothing is."""
+    pytest.importorskip("torch")
+    subprocess.run([sys.executable, "-c", CHECKPOINTED, tmp_path], check=True, timeout=300, capture_output=True)
+    for sides in (("L1_True", "L1_False"), ("L1_False", "L1_True")):
+        alone = compared(*(tmp_path / side for side in sides))
+        assert alone.answer.counts.no == 0
+        assert exit_status(alone) == 3
+        assert covered(alone).ends == [], "both runs went on to their end"
+        first = covered(alone).first
+        assert first is not None
+        assert first.reason == "unfollowed"
+    both = compared(tmp_path / "mix_True", tmp_path / "mix_False")
+    assert both.answer.outcome == "agrees"
+    assert covered(both).reasons["one_sided"] > 50
