@@ -8,6 +8,7 @@ export const UNMATCHED_CAUSES = [
   "one_backend",
   "left_out",
   "inserted",
+  "ended",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
