@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dumpscope.cli.commands.compare import status
 from dumpscope.domain.coverage import GROUPS, REASON_WORDS, Coverage
+from dumpscope.domain.facts import Verdict
 from dumpscope.domain.options import Options
 from dumpscope.export.report import headline
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.readers import discover
+from dumpscope.readers.tensors.checksums import find_broken_member
+from dumpscope.verdict.rules import VERDICT_RULES
+from dumpscope.verdict.sentences import sentence
 
 
 def compared(target: Path, golden: Path, **options: Any) -> Outcome:
@@ -135,3 +145,209 @@ def test_every_item_has_one_reason(dumps: Path, died: Path) -> None:
         assert sum(coverage.group(group) for group in GROUPS) == coverage.items
         assert sum(one["items"] for one in coverage.counted()) == coverage.items
     assert sorted(reason for reasons in GROUPS.values() for reason in reasons) == list(range(len(REASON_WORDS)))
+
+
+@pytest.fixture
+def rank_1(dumps: Path, tmp_path: Path) -> Path:
+    """Rank 1 alone of a run of two."""
+    folder = writable(dumps / "dist2_stat_golden", tmp_path / "rank_1")
+    shutil.rmtree(folder / "step0" / "rank0")
+    return folder
+
+
+def test_one_rank_of_a_run_is_compared_with_its_namesake_and_not_with_both_ranks_joined(
+    dumps: Path, rank_1: Path
+) -> None:
+    for sides in ((rank_1, dumps / "dist2_stat_golden"), (dumps / "dist2_stat_golden", rank_1)):
+        outcome = compared(*sides)
+        assert outcome.answer.joined is None
+        assert [(unit.step, unit.rank) for unit in outcome.units] == [(0, 1)]
+        assert set(covered(outcome).reasons) == {"statistics", "arguments", "buffer"}
+        assert [problem.kind for problem in outcome.answer.problems] == ["unmatched_rank"]
+        assert exit_status(outcome) == 0
+
+
+def test_a_wrong_all_reduce_of_the_only_dumped_rank_is_named(dumps: Path, rank_1: Path) -> None:
+    def spoil(records: dict[str, Any]) -> dict[str, Any]:
+        result = records["Distributed.all_reduce.1.forward"]["output"][0]
+        for name in ("Max", "Min", "Mean", "Norm"):
+            result[name] *= 1.5
+        return records
+
+    rewrite(rank_1, spoil)
+    outcome = compared(rank_1, dumps / "dist2_stat_golden")
+    assert [(one.node, one.rank, one.kind) for one in outcome.answer.origins] == [
+        ("Distributed.all_reduce.1.forward", 1, "communication")
+    ]
+    assert exit_status(outcome) == 1
+
+
+def test_what_a_join_that_was_asked_for_loses_is_not_judged(dumps: Path, rank_1: Path) -> None:
+    outcome = compared(rank_1, dumps / "dist2_stat_golden", parallel="{}")
+    assert outcome.answer.joined is not None
+    assert covered(outcome).reasons["collective"] == 18
+    assert exit_status(outcome) == 3
+    assert "joining the ranks of the golden left its own communication out" in headline(outcome.answer)
+
+
+GELU = "Functional.gelu.0.forward.output.0"
+
+
+def tensor_of(folder: Path, item: str) -> Path:
+    (file,) = (folder / "step0").rglob(f"{item}.pt")
+    return file
+
+
+def flip_a_bit(file: Path) -> None:
+    """Change one element in a file of torch.save, and nothing of its checksums."""
+    content = bytearray(file.read_bytes())
+    with zipfile.ZipFile(file) as archive:
+        (entry,) = (one for one in archive.infolist() if "/data/" in one.filename)
+    name, extra = struct.unpack_from("<2H", content, entry.header_offset + 26)
+    content[entry.header_offset + 30 + name + extra + 31] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_flipped_bit_in_a_file_is_damage_and_no_fault_of_an_operator(dumps: Path, tmp_path: Path) -> None:
+    folder = writable(dumps / "golden", tmp_path / "flipped")
+    flip_a_bit(tensor_of(folder, GELU))
+    for sides in ((folder, dumps / "golden"), (dumps / "golden", folder)):
+        outcome = compared(*sides, steps=(0,))
+        answer = outcome.answer
+        assert answer.origins == []
+        assert answer.counts.no == 0
+        (problem,) = (one for one in answer.problems if one.kind == "damaged")
+        assert f"{GELU}.pt is damaged: the bytes of data/0 do not have the checksum" in problem.message
+        assert "Copy this file again" in problem.message
+        assert covered(outcome).reasons["unreadable"] == 1
+        assert exit_status(outcome) == 3
+
+
+def test_a_file_that_contradicts_its_statistics_is_damage(dumps: Path, tmp_path: Path) -> None:
+    """Another step's file under its name: whole, and its checksums are right."""
+    folder = writable(dumps / "golden", tmp_path / "mixed")
+    (other,) = (dumps / "golden" / "step1").rglob(f"{GELU}.pt")
+    shutil.copyfile(other, tensor_of(folder, GELU))
+    outcome = compared(folder, dumps / "golden", steps=(0,))
+    assert outcome.answer.origins == []
+    (problem,) = (one for one in outcome.answer.problems if one.kind == "damaged")
+    assert f"{GELU}.pt is not what was recorded: its " in problem.message
+    assert exit_status(outcome) == 3
+
+
+def test_a_file_without_checksums_is_not_called_damaged(dumps: Path, tmp_path: Path) -> None:
+    """As torch writes it after set_crc32_options(False): every checksum is wrong, also that of the description."""
+    folder = writable(dumps / "golden", tmp_path / "unchecked")
+    file = tensor_of(folder, GELU)
+    content = bytearray(file.read_bytes())
+    with zipfile.ZipFile(file) as archive:
+        start = archive.start_dir
+        count = len(archive.infolist())
+    for _ in range(count):
+        content[start + 16 : start + 20] = b"\0\0\0\0"
+        start += 46 + sum(struct.unpack_from("<3H", content, start + 28))
+    file.write_bytes(content)
+    assert find_broken_member(file) is None
+    flip_a_bit(tensor_of(writable(dumps / "golden", tmp_path / "flipped"), GELU))
+    assert find_broken_member(tensor_of(tmp_path / "flipped", GELU)) == "data/0"
+
+
+def test_a_tensor_that_cannot_be_read_is_not_yes(dumps: Path, tmp_path: Path) -> None:
+    folder = writable(dumps / "golden", tmp_path / "cut")
+    file = tensor_of(folder, GELU)
+    file.write_bytes(file.read_bytes()[:100])
+    outcome = compared(folder, dumps / "golden", steps=(0,))
+    (unit,) = outcome.units
+    (row,) = unit.facts.errors
+    assert VERDICT_RULES[unit.item_opinions.rule[row]] == "X-3"
+    assert unit.item_opinions.verdict[row] == Verdict.NA
+    said = sentence(unit.context, unit.facts, unit.item_opinions, row)
+    assert "Equal" not in said
+    assert said.endswith("What else is stored of it agrees.")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("golden", "Equal: every element of the two tensors agrees."),
+        ("stat_golden", "Equal in every statistic that both sides store; the elements were not compared."),
+        ("md5_golden", "Equal: the hashes of the two tensors agree."),
+        ("xor_golden", "Equal: the hashes of the two tensors agree."),
+    ],
+)
+def test_a_sentence_about_equality_says_what_was_read(dumps: Path, name: str, says: str) -> None:
+    outcome = compared(dumps / name, dumps / name, steps=(0,))
+    (unit,) = outcome.units
+    table = Table(unit)
+    said = set(table.messages(np.arange(len(table))))
+    assert said == {says, "Equal: both sides hold the same value."}
+    assert said == {sentence(unit.context, unit.facts, unit.item_opinions, row) for row in range(len(unit.items))}
+
+
+def test_none_for_a_statistic_on_one_side_is_a_warning(dumps: Path, tmp_path: Path) -> None:
+    folder = writable(dumps / "stat_golden", tmp_path / "none")
+
+    def forget(records: dict[str, Any]) -> dict[str, Any]:
+        records["Functional.gelu.0.forward"]["output"][0]["Norm"] = None
+        return records
+
+    rewrite(folder, forget)
+    outcome = compared(folder, dumps / "stat_golden")
+    (unit,) = outcome.units
+    (row,) = np.flatnonzero(unit.item_opinions.verdict == Verdict.WARNING).tolist()
+    assert VERDICT_RULES[unit.item_opinions.rule[row]] == "M-3"
+    said = sentence(unit.context, unit.facts, unit.item_opinions, row)
+    assert said == "Norm: only one side holds a number. What both sides hold agrees."
+    both = compared(folder, folder)
+    assert both.answer.counts.warning == 0, "None on both sides agrees"
+
+
+CHECKPOINTED = """
+import sys
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from dumpscope_capture import PrecisionDebugger
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(8, 8), nn.LayerNorm(8)
+
+    def forward(self, x):
+        return self.norm(nn.functional.gelu(self.linear(x)))
+
+def run(folder, level, again):
+    torch.manual_seed(0)
+    blocks, x = nn.ModuleList([Block(), Block()]), torch.randn(3, 8, requires_grad=True)
+    debugger = PrecisionDebugger(dump_path=folder, task="statistics", level=level)
+    debugger.start(blocks)
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=True) if again else block(x)
+    x.pow(2).sum().backward()
+    debugger.stop()
+    debugger.step()
+    PrecisionDebugger._instance = None
+
+for level in ("L1", "mix"):
+    for again in (False, True):
+        run(f"{sys.argv[1]}/{level}_{again}", level, again)
+"""
+
+
+def test_gradients_of_a_checkpointed_run_that_met_nothing_are_not_judged(tmp_path: Path) -> None:
+    """A run that computes its blocks again numbers their backward calls otherwise. With modules its parameters' gradients are
+    compared after them; with functions alone nothing is."""
+    pytest.importorskip("torch")
+    subprocess.run([sys.executable, "-c", CHECKPOINTED, tmp_path], check=True, timeout=300, capture_output=True)
+    for sides in (("L1_True", "L1_False"), ("L1_False", "L1_True")):
+        alone = compared(*(tmp_path / side for side in sides))
+        assert alone.answer.counts.no == 0
+        assert exit_status(alone) == 3
+        assert covered(alone).ends == [], "both runs went on to their end"
+        first = covered(alone).first
+        assert first is not None
+        assert first.reason == "unfollowed"
+    both = compared(tmp_path / "mix_True", tmp_path / "mix_False")
+    assert both.answer.outcome == "agrees"
+    assert covered(both).reasons["one_sided"] > 50

@@ -107,6 +107,9 @@ def _print_joined(joined: Joined) -> None:
                 golden=golden,
             )
         )
+        left = unit.target.collectives + unit.golden.collectives
+        if left:
+            line("   " + tell("cli.joined_left_out", calls=plural(left, "call")))
     if len(joined.units) > _UNITS:
         line("   " + tell("cli.more_json_lists_all", count=len(joined.units) - _UNITS))
 

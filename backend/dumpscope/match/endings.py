@@ -42,7 +42,12 @@ def find_unreached(matching: Matching, pairs: NodePairs, surely: Sequence[bool])
             found[tail] = Leftover.ENDED
         elif beyond.counts(head):
             found[head] = found[tail] = Leftover.LEFT_OUT
-        elif len(tail) and not _chosen_otherwise(side.dump, other.dump) and beyond.show_an_end(tail, surely):
+        elif (
+            len(tail)
+            and not _goes_on(side, own, there)
+            and not _chosen_otherwise(side.dump, other.dump)
+            and beyond.show_an_end(tail, surely)
+        ):
             found[tail] = Leftover.ENDED
         last[tail] = held[-1]
     return found, last
@@ -71,8 +76,7 @@ class _Beyond:
 
     def show_an_end(self, rows: Int64, surely: Sequence[bool]) -> bool:
         """Whether the record of `side` ends here, although the run of the other side goes on: a module began and was not
-        completed, or several calls of kinds that it records are missing, or the whole backward pass if both tell their
-        settings."""
+        completed, or it lacks several calls of kinds that it records, or (if both tell their settings) the backward pass."""
         parts = self._recorded()
         entries = self.entries[rows].tolist()
         begun = any(
@@ -96,6 +100,13 @@ class _Beyond:
     def _recorded(self) -> set[tuple[int, int]]:
         side = self.side
         return set(zip(side.kind[: side.dumped], side.direction[: side.dumped], strict=True))
+
+
+def _goes_on(side: Side, own: Int32, there: Int32) -> bool:
+    """Whether `side` made computing calls of its own after the last call of both: what follows then is not missing but other."""
+    met = np.flatnonzero((own >= 0) & (there >= 0))
+    first = int(met[-1]) + 1 if len(met) else 0
+    return bool(computing(side, [entry for entry in own[first:].tolist() if entry >= 0]))
 
 
 def _chosen_otherwise(one: RankDump, other: RankDump) -> bool:

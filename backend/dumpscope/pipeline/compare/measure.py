@@ -15,6 +15,7 @@ from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, K
 from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError
 from dumpscope.metrics import compare_statistics
+from dumpscope.pipeline.compare.damage import explain_damage, is_suspicious
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
 from dumpscope.texts import say
 from dumpscope_format.run import TABLE_NOTE
@@ -257,8 +258,15 @@ def _read_tensors(
         if first >= 0 and second >= 0
     ]
     done = 0
+    named = {pair.row: (pair.target, pair.golden) for pair in pairs}
     for found in compare_files((roots[0], roots[1]), pairs, threads):
-        _note(facts, found)
+        checked = [
+            (row, explain_damage((roots[0], roots[1]), named[row], context, row) or result)
+            if not isinstance(result, str) and is_suspicious(facts, row, result)
+            else (row, result)
+            for row, result in found
+        ]
+        _note(facts, checked)
         done += len(found)
         progress(done / len(pairs), say("pipeline.tensors", done=done, count=len(pairs)))
         if cancelled():

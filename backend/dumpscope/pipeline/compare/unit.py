@@ -15,6 +15,7 @@ from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
+from dumpscope.pipeline.compare.damage import is_damage
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
@@ -159,7 +160,7 @@ def _unreadable(target: RankDump, golden: RankDump, items: ItemPairs, facts: Fac
         out.append(
             Problem(
                 loc=f"step{dump.ref.step}/{dump.ref.label}/{item_name(dump, int(item))}",
-                kind="tensor_unreadable",
+                kind="damaged" if is_damage(message) else "tensor_unreadable",
                 message=message,
             )
         )

@@ -11,6 +11,7 @@ export const UNMATCHED_CAUSES = [
   "inserted",
   "recomputed",
   "compiled",
+  "ended",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
