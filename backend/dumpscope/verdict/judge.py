@@ -68,6 +68,8 @@ def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: P
     mark(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
     mark(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
     mark(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
+    mark(outcome == Outcome.DEFAULT, Verdict.YES, "V-2")
+    mark(outcome == Outcome.FORM, Verdict.WARNING, "F-1")
     mark(outcome == Outcome.INSIDE, Verdict.NA, "X-6")
     mark(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
     return verdict, rule

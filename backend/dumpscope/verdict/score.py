@@ -168,7 +168,8 @@ def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Fl
     score = np.where(nonfinite_differs(context, facts), np.inf, score)
     score = np.where((facts.outcome == Outcome.SHAPE) | (facts.outcome == Outcome.KIND), np.inf, score)
     score = np.where(facts.outcome == Outcome.SCALAR, np.where(facts.equal == 1, 0.0, np.inf), score)
-    return np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
+    same = (facts.outcome == Outcome.EMPTY) | (facts.outcome == Outcome.DEFAULT) | (facts.outcome == Outcome.FORM)
+    return np.where(same, 0.0, score)
 
 
 def is_judged_by_tensor(facts: Facts) -> Bool:

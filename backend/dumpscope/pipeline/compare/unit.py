@@ -15,6 +15,7 @@ from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
+from dumpscope.pipeline.compare.call_forms import tell_other_words
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
@@ -78,6 +79,7 @@ def measure_rank(
             target, golden, context, "statistics", threads=1, progress=lambda _done, _text: None,
             cancelled=lambda: False,
         )  # fmt: skip
+        tell_other_words(target, golden, matched.pairs, context, statistics)
         node = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
         early = "" if node is None else f"{MARK}{node}"
         progress(0.0, say("pipeline.reading_tensors", early=early))
@@ -85,6 +87,7 @@ def measure_rank(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
         progress=lambda done, text: progress(done * share, _with_early(text, early)),
     )  # fmt: skip
+    tell_other_words(target, golden, matched.pairs, context, facts)
     if reference is not None:
         distances = measure_distances(
             target, golden, reference, matched.pairs, matched.items, options, threads=threads, cancelled=cancelled,
