@@ -24,6 +24,7 @@ RISKS: Final = ("ALL", "CORE", "FOCUS")
 DATA_MODES: Final = ("all", "forward", "backward", "input", "output")
 BACKWARDS: Final = ("own", "msprobe")
 COMPILED: Final = ("graph", "eager")
+NUMBERINGS: Final = ("own", "msprobe")
 EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
@@ -60,6 +61,7 @@ class Config:
 
     compiled: "graph" lets compiled code run compiled, each region as one node; "eager" runs it eagerly to see inside
     backward: "own" records the gradient of every argument, "msprobe" all gradients of the last autograd node, as msprobe does
+    numbering: "own" keeps the numbers of a run without activation checkpointing, "msprobe" counts calls made again as new ones
     explain_backward: how the call behind a failing backward is found
     save_calls: names or patterns of calls that are saved with all arguments before they run
     list: substrings of names to keep
@@ -80,6 +82,7 @@ class Config:
     custom_op_namespaces: tuple[str, ...] = CUSTOM_NAMESPACES
     compiled: str = "graph"
     backward: str = "own"
+    numbering: str = "own"
     wrap_ops: str | None = None
     save_calls: tuple[str, ...] = ()
     explain_backward: str = "off"
@@ -116,7 +119,7 @@ class Config:
 
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
-    "custom_op_namespaces", "compiled", "backward", "wrap_ops", "save_calls", "explain_backward",
+    "custom_op_namespaces", "compiled", "backward", "numbering", "wrap_ops", "save_calls", "explain_backward",
     "optimizer", "max_gb",
 )  # fmt: skip
 _SECTION: Final = (
@@ -183,6 +186,7 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "risk_level": lambda key, value: _word(key, value, RISKS),
         "compiled": lambda key, value: _word(key, value, COMPILED),
         "backward": lambda key, value: _word(key, value, BACKWARDS),
+        "numbering": lambda key, value: _word(key, value, NUMBERINGS),
         "explain_backward": lambda key, value: _word(key, value, EXPLANATIONS),
         "summary_mode": lambda key, value: _word(key, value, SUMMARIES),
         "data_mode": _data_mode,
@@ -232,7 +236,6 @@ def numbers(key: str, value: Any) -> tuple[int, ...]:
         raise ConfigError(key, value, allowed)
     found: set[int] = set()
     for part in value:
-        every = 1
         every = 1
         if isinstance(part, str) and part.strip().isdecimal():
             first = last = int(part)

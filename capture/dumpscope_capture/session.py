@@ -456,11 +456,13 @@ class Session:
         self._handles = []
 
     def _optimizer_begins(self, *unused: Any) -> None:
-        if self.recording.active:
-            self.recording.close_left(sys._getframe(1))
-            self.recording.thread_state.outside.append(("optimizer", sys._getframe(1)))
-            if self.config.optimizer:
-                self.recording.link_once("optimizer")
+        frame = sys._getframe(1)
+        with self.errors.guard("an optimizer's step"):
+            if self.recording.active:
+                self.recording.close_left(frame)
+                self.recording.thread_state.outside.append(("optimizer", frame))
+                if self.config.optimizer:
+                    self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
         outside = self.recording.thread_state.outside

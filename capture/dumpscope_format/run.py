@@ -28,7 +28,10 @@ GRADIENTS_NOTE: Final = "parameters_grad"
 TRACED_NOTE: Final = "traced"
 """What made a graph of the program while nothing was recorded: `torch.jit.trace`."""
 
-NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE)
+TABLE_NOTE: Final = "table"
+"""A side that was read from a result table of another tool: name of its file."""
+
+NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE, TABLE_NOTE)
 
 SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],

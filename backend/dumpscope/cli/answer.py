@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from dumpscope.cli.printing import line, list_numbers, number, plural, styled
+from dumpscope.domain.coverage import AGREES, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
-from dumpscope.export.report import headline, settings_sentences
+from dumpscope.export.report import coverage_sentences, headline, settings_sentences, unjudged_sentence
 from dumpscope.export.stack_frames import user_frame
 from dumpscope.texts import on_ranks, tell, translate, word
 
 _ORIGINS: Final = 5
 _PROBLEMS: Final = 10
 _UNITS: Final = 8
+_COLOURS: Final = {AGREES: "green", DIVERGED: "red", NOT_FULLY_JUDGED: "yellow"}
 _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_rel", "mean_rel", "nonfinite_disagree")
 
 
 def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
     """Print everything that a person needs without opening a file. places: all compared (step, rank)"""
-    bad = bool(answer.origins or answer.first_no or answer.compared_nothing)
-    line(styled(headline(answer), "red" if bad else "green"))
+    line(styled(headline(answer), _COLOURS[answer.outcome]))
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
         line()
         line(
@@ -63,6 +64,11 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
             unreadable=counts.unreadable,
         )
     )
+    for sentence in coverage_sentences(answer):
+        line(f"   {sentence}")
+    unjudged = unjudged_sentence(answer)
+    if unjudged:
+        line(styled(unjudged, "yellow"))
     line(tell("cli.mode_policy", mode=word("mode", answer.mode), policy=answer.policy, units=_units(places)))
     for name, side in (("target", answer.target), ("golden", answer.golden)):
         line(f"{tell(f'side.{name}')}: {_side(side)}")

@@ -33,6 +33,7 @@ class Context:
     reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or at a boundary
         where a view may stand between
     unread: content that nobody reads, on either side (`domain.unread`)
+    same_hash: both sides hold a hash of the same kind and dtype, and the hashes are equal
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
     end: number of the node pair behind the last backward one; what follows it is an optimizer's
@@ -62,6 +63,7 @@ class Context:
     end: int
     unread: Bool
     unrecorded: Bool
+    same_hash: Bool
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -116,7 +118,18 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         end=_end(target, pairs),
         unread=_flags(unread(target), t) | _flags(unread(golden), g),
         unrecorded=_unrecorded(target, golden, ~has_t) | _unrecorded(golden, target, ~has_g),
+        same_hash=_have_same_hash(target, golden, items) & (kind_t == Kind.TENSOR),
     )
+
+
+def _have_same_hash(target: RankDump, golden: RankDump, items: ItemPairs) -> Bool:
+    if not target.items.hashes or not golden.items.hashes or target.header.summary != golden.header.summary:
+        return np.zeros(len(items), bool)
+    codes = {text: code for code, text in enumerate(target.items.hashes)}
+    t = _recode(target.items.hash, list(range(len(target.items.hashes))), items.target)
+    g = _recode(golden.items.hash, [codes.get(text, -1) for text in golden.items.hashes], items.golden)
+    same: Bool = (t >= 0) & (t == g)
+    return same
 
 
 def _unrecorded(side: RankDump, other: RankDump, missing: Bool) -> Bool:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Final
 
+from dumpscope.domain.coverage import GROUPS, Coverage
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.records import Int64
@@ -79,6 +80,21 @@ def document(answer: Answer) -> dict[str, Any]:
         "reference": None if answer.reference is None else reference_document(answer.reference),
         "joined": None if answer.joined is None else joined_document(answer.joined),
         "nothing_met": counts.nothing_met,
+        "outcome": answer.outcome,
+        "coverage": None if answer.coverage is None else coverage_document(answer.coverage),
+    }
+
+
+def coverage_document(coverage: Coverage) -> dict[str, Any]:
+    """How many items were judged and why others were not. missing: items that matter and were not judged"""
+    return {
+        "items": coverage.items,
+        **{group: coverage.group(group) for group in GROUPS},
+        "missing": coverage.missing,
+        "lost": coverage.lost,
+        "reasons": coverage.counted(),
+        "first": None if coverage.first is None else asdict(coverage.first),
+        "ends": [asdict(end) for end in coverage.ends],
     }
 
 

@@ -21,7 +21,7 @@ from dumpscope.match.renames.rename_rules import rename
 from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
 from dumpscope.match.wrappers import take_off
 
-Key = tuple[int, str]
+Key = tuple[int, str, bool]
 
 
 def match_calls(
@@ -104,13 +104,14 @@ def _match_below(matching: Matching, queue: deque[tuple[int, int]]) -> None:
 
 
 def _key(side: Side, entry: int, parent: int, renamed: dict[str, str]) -> Key:
-    kind, label = side.kind[entry], side.label[entry]
+    """What two calls that are partners have in common. A call that checkpointing made again has no first call as its partner."""
+    kind, label, again = side.kind[entry], side.label[entry], side.again(entry)
     if kind != NodeKind.MODULE:
-        return kind, renamed.get(label, label) if kind == NodeKind.API else side.name(entry)
+        return kind, renamed.get(label, label) if kind == NodeKind.API else side.name(entry), again
     if label in renamed:
         parent_label = renamed.get(side.label[parent], side.label[parent]) if parent >= 0 else None
-        return kind, relative_label(renamed[label], parent_label)
-    return kind, relative_label(label, side.label[parent] if parent >= 0 else None)
+        return kind, relative_label(renamed[label], parent_label), again
+    return kind, relative_label(label, side.label[parent] if parent >= 0 else None), again
 
 
 def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
@@ -135,11 +136,11 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
         waiting: dict[Hashable, deque[int]] = {}
         for g in gs:
             if matching.free_golden(g) and golden.kind[g] == NodeKind.MODULE:
-                waiting.setdefault(trait(golden, g), deque()).append(g)
+                waiting.setdefault((golden.again(g), trait(golden, g)), deque()).append(g)
         for t in ts:
             if not matching.free_target(t) or target.kind[t] != NodeKind.MODULE:
                 continue
-            rivals = waiting.get(trait(target, t))
+            rivals = waiting.get((target.again(t), trait(target, t)))
             if rivals:
                 matching.pair(t, rivals.popleft())
 
@@ -241,12 +242,12 @@ def _match_names(matching: Matching) -> None:
 def _match_fuzzy(matching: Matching) -> None:
     """On the user's request: pair the k-th free call of a label with the k-th free call of the same label, whatever its index."""
     target, golden = matching.target, matching.golden
-    free: dict[tuple[int, str], deque[int]] = {}
+    free: dict[tuple[int, str, bool], deque[int]] = {}
     for g in range(golden.dumped):
         if matching.free_golden(g):
-            free.setdefault((golden.direction[g], golden.label[g]), deque()).append(g)
+            free.setdefault((golden.direction[g], golden.label[g], golden.again(g)), deque()).append(g)
     for t in range(target.dumped):
         label = target.label[t]
-        rivals = free.get((target.direction[t], matching.renamed.get(label, label)))
+        rivals = free.get((target.direction[t], matching.renamed.get(label, label), target.again(t)))
         if matching.free_target(t) and rivals:
             matching.pair(t, rivals.popleft(), Method.FUZZY)

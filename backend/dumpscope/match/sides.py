@@ -51,6 +51,10 @@ class Side:
         """The node's name in msprobe's form, so that names of all formats can be compared."""
         return self.names[entry]
 
+    def again(self, entry: int) -> bool:
+        """Whether activation checkpointing made this call again, as its number says."""
+        return self.index[entry] >= naming.AGAIN and self.direction[entry] == Direction.FORWARD
+
     def stack(self, entry: int) -> tuple[str, ...] | None:
         if entry >= self.dumped:
             return None

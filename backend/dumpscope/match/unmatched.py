@@ -8,6 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import Leftover, NodePairs
 from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind
+from dumpscope.match.endings import find_unreached
 from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Fusion, Matching
 from dumpscope.match.operators.operations import backend, is_region, moves_data
@@ -39,7 +40,11 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
         sides[0].note(calls[0], cores[0], cores[1])
         sides[1].note(calls[1], cores[1], cores[0])
     before = _matched_before(pairs)
+    unreached, last = find_unreached(matching, pairs, surely)
     for row in alone.tolist():
+        if unreached[row]:
+            leftover[row], beside[row] = unreached[row], last[row]
+            continue
         on_target = int(pairs.target[row]) >= 0
         entry = int(pairs.target[row] if on_target else pairs.golden[row])
         cause, other = sides[0 if on_target else 1].reason(entry, surely=bool(surely[row]))
@@ -76,6 +81,8 @@ class _UnmatchedCalls:
             return Leftover.INSIDE, fusion.target
         if entry in side.wrappers:
             return Leftover.WRAPPER, -1
+        if side.again(entry):
+            return Leftover.RECOMPUTED, -1
         if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
             return Leftover.LEFT_OUT, -1
         if self._one_is_compiled:  # what compiled code calls is not recorded, nor what runs between its regions

@@ -9,6 +9,7 @@ export const UNMATCHED_CAUSES = [
   "wrapper",
   "left_out",
   "inserted",
+  "recomputed",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
