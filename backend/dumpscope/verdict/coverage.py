@@ -57,6 +57,7 @@ def find_reasons(unit: Unit) -> Int8:
     told = alone & (of_node[context.pair] >= 0) if len(of_node) else alone
     reasons[told] = of_node[context.pair[told]]
     reasons[outcome == Outcome.INSIDE] = Reason.INSIDE
+    reasons[outcome == Outcome.DEFAULT] = Reason.ARGUMENT
     _mark_left_out(unit, reasons)
     reasons[list(facts.errors)] = Reason.UNREADABLE
     return reasons

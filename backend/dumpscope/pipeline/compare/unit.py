@@ -8,6 +8,7 @@ import numpy as np
 
 from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.unit.gather_columns import node_verdicts
+from dumpscope.analysis.unit.rounding_only import excuse_rounding
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, Outcome
 from dumpscope.domain.options import Options
@@ -113,6 +114,8 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     policy = load_policy(policy_text)
     names = _pair_names(measured) if policy.scale or policy.ignore else [""] * len(measured.pairs)
     opinions = judge(context, facts, names, policy, measured.mode)
+    if policy.base == "default":
+        opinions = excuse_rounding(measured, opinions)
     if facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy))
         opinions = apply_reference(opinions, facts.distances, *floors)
