@@ -20,7 +20,7 @@ from dumpscope.domain.records import (
     State,
     UInt8,
 )
-from dumpscope.domain.unread import unread
+from dumpscope.domain.unread.memory import unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

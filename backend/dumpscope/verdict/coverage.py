@@ -11,7 +11,7 @@ from dumpscope.domain.coverage import GROUPS, MISSING, REASON_WORDS, End, Reason
 from dumpscope.domain.facts import Leftover, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import Unit
-from dumpscope.domain.unread import UNINITIALISED
+from dumpscope.domain.unread.memory import UNINITIALISED
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.rules import CODES

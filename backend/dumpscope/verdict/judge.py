@@ -7,7 +7,7 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
-from dumpscope.domain.unread import OVERWRITING, UNINITIALISED
+from dumpscope.domain.unread.memory import OVERWRITING, UNINITIALISED
 from dumpscope.verdict import msprobe, score
 from dumpscope.verdict.policy import Policy
 from dumpscope.verdict.rules import CODES

@@ -16,8 +16,7 @@ from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
-from dumpscope.pipeline.compare.call_forms import tell_other_words
-from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
+from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, tell_other_words
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
 from dumpscope.texts import say
