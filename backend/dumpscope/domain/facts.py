@@ -66,6 +66,8 @@ class Outcome(IntEnum):
     EMPTY = 6  # both hold no element
     NO_DATA = 7  # both there, but neither side stored a comparable number
     KIND = 8  # a tensor against a non-tensor
+    DEFAULT = 10  # an argument that one side gives, with the value that the other takes by default
+    FORM = 11  # the same in other words: a mask, a number or a shape in another form
     INSIDE = 9  # of one side only, since it lies inside a fused call: not missing, not comparable
 
 

@@ -11,7 +11,7 @@ from dumpscope.domain.coverage import GROUPS, MISSING, REASON_WORDS, End, Reason
 from dumpscope.domain.facts import Leftover, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import Unit
-from dumpscope.domain.unread import UNINITIALISED
+from dumpscope.domain.unread.memory import UNINITIALISED
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.rules import CODES
@@ -58,6 +58,7 @@ def find_reasons(unit: Unit) -> Int8:
     told = alone & (of_node[context.pair] >= 0) if len(of_node) else alone
     reasons[told] = of_node[context.pair[told]]
     reasons[outcome == Outcome.INSIDE] = Reason.INSIDE
+    reasons[outcome == Outcome.DEFAULT] = Reason.ARGUMENT
     _mark_left_out(unit, reasons)
     reasons[list(facts.errors)] = Reason.UNREADABLE
     return reasons

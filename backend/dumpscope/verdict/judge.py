@@ -7,7 +7,7 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
-from dumpscope.domain.unread import OVERWRITING, UNINITIALISED
+from dumpscope.domain.unread.memory import OVERWRITING, UNINITIALISED
 from dumpscope.verdict import msprobe, score
 from dumpscope.verdict.policy import Policy
 from dumpscope.verdict.rules import CODES
@@ -74,6 +74,8 @@ def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: P
     mark(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
     mark(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
     mark(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
+    mark(outcome == Outcome.DEFAULT, Verdict.YES, "V-2")
+    mark(outcome == Outcome.FORM, Verdict.WARNING, "F-1")
     mark(outcome == Outcome.INSIDE, Verdict.NA, "X-6")
     mark(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
     return verdict, rule

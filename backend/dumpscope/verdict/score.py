@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, State
+from dumpscope.domain.records import Bool, Float64, Kind, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy, compile_pattern
 
 MAX, MIN, MEAN, NORM = range(4)
@@ -179,7 +179,8 @@ def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Fl
     score = np.where(nonfinite_differs(context, facts), np.inf, score)
     score = np.where((facts.outcome == Outcome.SHAPE) | (facts.outcome == Outcome.KIND), np.inf, score)
     score = np.where(facts.outcome == Outcome.SCALAR, np.where(facts.equal == 1, 0.0, np.inf), score)
-    return np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
+    same = (facts.outcome == Outcome.EMPTY) | ((facts.outcome == Outcome.FORM) & (context.kind == Kind.TENSOR))
+    return np.where(same, 0.0, score)
 
 
 def is_judged_by_tensor(facts: Facts) -> Bool:

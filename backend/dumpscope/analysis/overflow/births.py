@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dumpscope.analysis.unit.calls import forward_of
 from dumpscope.domain.limits import SCALED, at_limit, is_limit, limits
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
-from dumpscope.domain.unread import unread
+from dumpscope.domain.unread.memory import unread
 from dumpscope.texts import Phrase, english, phrase
 
 GROWTH: Final = 100.0

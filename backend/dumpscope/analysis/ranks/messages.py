@@ -9,7 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
-from dumpscope.domain.communication import (
+from dumpscope.domain.facts import Verdict
+from dumpscope.domain.records import Direction, Int64, Kind, Role
+from dumpscope.domain.unread.communication import (
     DEFAULT_ROOT,
     FROM_ROOT,
     GROUP_TYPE,
@@ -19,8 +21,6 @@ from dumpscope.domain.communication import (
     SENDING,
     TO_ROOT,
 )
-from dumpscope.domain.facts import Verdict
-from dumpscope.domain.records import Direction, Int64, Kind, Role
 
 SEND: Final = "send"
 RECEIVE: Final = "receive"

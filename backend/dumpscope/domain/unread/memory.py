@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain import communication
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, RankDump, Role, State
+from dumpscope.domain.unread import communication
 
 UNINITIALISED: Final = frozenset(
     {
