@@ -1808,6 +1808,8 @@ export interface components {
             stack: string[];
             /** Frames */
             frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
         };
         /**
          * Flow
@@ -2603,7 +2605,8 @@ export interface components {
         };
         /**
          * Origin
-         * @description `hidden`: the difference is first visible here, but its cause was not dumped.
+         * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
+         *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
          */
         Origin: {
             /** Step */
@@ -2641,6 +2644,10 @@ export interface components {
             stack: string[];
             /** Frames */
             frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
+            /** Module */
+            module: string;
             /** Pair */
             pair: number;
             /** Hidden */

@@ -11,7 +11,7 @@ from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
-from dumpscope.export.stack_frames import frame_documents, user_frame
+from dumpscope.export.stack_frames import describe_call, frame_documents, locate_call
 from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100
@@ -77,6 +77,7 @@ def _finding(finding: NodeOverflow) -> dict[str, Any]:
         "advice": finding.advice,
         "forward": finding.forward,
         "stack": list(finding.stack),
+        "called_at": locate_call(finding.stack),
         "frames": frame_documents(finding.stack),
     }
 
@@ -109,7 +110,7 @@ def _print_finding(finding: NodeOverflow) -> None:
     line(f"  {translate(finding.evidence, finding.said)}")
     if finding.advice:
         line("  " + tell("cli.what_do", advice=translate(finding.advice, finding.advised)))
-    frame = user_frame(finding.stack)
-    if frame is not None:
-        line("  " + tell("cli.called", frame=frame))
+    where = describe_call(finding.stack)
+    if where:
+        line("  " + tell("cli.called", frame=where))
     line("  " + tell("cli.items", names=", ".join(finding.items[:8])))
