@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dumpscope.analysis.overflow.births import NodeOverflow, Overflow, find_overflow
+from dumpscope.analysis.overflow.ranks import join_ranks
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
@@ -37,6 +38,7 @@ def overflow(path: Dump, json: Json = False) -> int:
                 found.append(find_overflow(dump))
                 lost = lost or not len(dump.nodes)
         require_read(len(found), layout, problems)
+    found = join_ranks(found)
     if json:
         print_json({
             "schema": 1,
