@@ -10,6 +10,7 @@ import pytest
 
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.result import Answer
+from dumpscope.export.stack_frames import describe_call, locate_call
 from pipeline.comparing import compare
 from pipeline.written_runs import Array, Recording, Typed, random
 
@@ -309,3 +310,47 @@ def test_a_call_that_is_not_reproducible_to_the_bit_is_named_by_hashes(tmp_path:
         assert "not reproducible to the bit" in origin.evidence
     else:  # another device rounds in another way
         assert answer.origins == []
+
+
+def test_a_call_of_a_library_s_model_is_placed_there_and_in_its_module(tmp_path: Path) -> None:
+    torch = (
+        "File /venv/lib/python3.11/site-packages/torch/nn/modules/module.py, line 1773, in _wrapped_call_impl, \n f()"
+    )
+    library = (
+        "File /venv/lib/python3.11/site-packages/transformers/llama.py, line 66, in forward, \n x * torch.rsqrt(v)"
+    )
+    script = "File /home/user/train.py, line 18, in main, \n loss = m(ids)"
+
+    def run(name: str, by: float) -> Path:
+        run = Recording(tmp_path / name, level="mix")
+        x = begin(run)
+        module = "Module.layers.0.norm.RMSNorm.forward.0"
+        run.call(
+            "Torch.rsqrt.0.forward", [x], [y := erf_gelu(x, by)], stack=[torch, library, torch, script], within=module
+        )
+        run.call(module, [x], [y])
+        return run.done()
+
+    origin = only(run("t", 1.05), run("g", 1.0))
+    assert (origin.node, origin.module) == ("Torch.rsqrt.0.forward", "layers.0.norm.RMSNorm")
+    assert describe_call(origin.stack) == (
+        "/venv/lib/python3.11/site-packages/transformers/llama.py:66 in forward: x * torch.rsqrt(v) (from /home/user/train.py:18)"
+    )
+    assert locate_call(origin.stack).startswith(
+        "/venv/lib/python3.11/site-packages/transformers/llama.py:66 in forward"
+    )
+    assert locate_call([torch, script]) == "/home/user/train.py:18 in main: loss = m(ids)"
+
+
+def test_the_advice_needs_no_tensor_that_nobody_dumped(tmp_path: Path) -> None:
+    def run(name: str, by: float, tensors: bool) -> Path:
+        run = Recording(tmp_path / f"{name}{tensors}", tensors=tensors)
+        x = begin(run)
+        run.call("Functional.gelu.0.forward", [x], [erf_gelu(x, by)])
+        return run.done()
+
+    without, having = (only(run("t", 1.05, tensors), run("g", 1.0, tensors)) for tensors in (False, True))
+    assert '"task": "tensor", "list": ["Functional.gelu.0.forward"]' in without.advice
+    assert without.evidence.startswith("The statistics of the input are equal; the output differs.")
+    assert having.advice.startswith("Run this operator alone")
+    assert having.evidence.startswith("The input is equal; the output differs.")

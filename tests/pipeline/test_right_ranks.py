@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dumpscope.analysis.overflow.births import find_overflow
+from dumpscope.analysis.overflow.ranks import join_ranks
+from dumpscope.readers import discover, read_rank
 from pipeline.comparing import compare
 from pipeline.written_runs import Array, Recording, random
 
@@ -94,3 +97,23 @@ def test_a_fault_that_repeats_is_the_same_as_in_its_first_step(tmp_path: Path, k
     (origin,) = compare(tmp_path / "t", tmp_path / "g")[0].origins
     assert (origin.step, origin.node) == (0, "Functional.gelu.0.forward")
     assert "The same is seen in steps 1-2." in origin.evidence
+
+
+def test_a_nan_that_another_rank_sent_is_not_born_in_the_communication(tmp_path: Path) -> None:
+    broken = random(2, 8, 8)
+    broken[0, 0] = np.nan
+    for rank in (0, 1):
+        run = Recording(tmp_path, rank=rank)
+        x = random(rank, 8, 8)
+        y = broken if rank else np.abs(x)
+        run.call("Functional.relu.5.forward", [x], [y])
+        summed = broken + np.abs(random(0, 8, 8))
+        run.call("Distributed.all_reduce.0.forward", [y], [summed], given={"group": group(BOTH)})
+        run.call("Functional.gelu.0.forward", [summed], [summed])
+        run.done()
+    alone = [find_overflow(read_rank(ref)) for ref in discover(tmp_path).ranks]
+    assert [one.node for one in alone[0].causes] == ["Distributed.all_reduce.0.forward"]
+    first, second = join_ranks(alone)
+    assert first.causes == []
+    assert "rank 1 sent" in first.findings[0].evidence
+    assert [one.node for one in second.causes] == ["Functional.relu.5.forward"]

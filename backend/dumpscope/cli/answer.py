@@ -9,8 +9,8 @@ from dumpscope.cli.printing import line, list_numbers, number, plural, styled
 from dumpscope.domain.coverage import AGREES, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
-from dumpscope.export.report import coverage_sentences, headline, settings_sentences, unjudged_sentence
-from dumpscope.export.stack_frames import user_frame
+from dumpscope.export.report import coverage_sentences, headline, say_confidence, settings_sentences, unjudged_sentence
+from dumpscope.export.stack_frames import describe_call
 from dumpscope.texts import on_ranks, tell, translate, word
 
 _ORIGINS: Final = 5
@@ -31,7 +31,7 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
                 place=place,
                 styled=styled(origin.node, "bold"),
                 kind=word("kind", origin.kind),
-                confidence=f"{origin.confidence:.0%}",
+                confidence=say_confidence(origin),
                 step=origin.step,
                 on_ranks=on_ranks(origin.rank, origin.ranks),
             )
@@ -39,9 +39,9 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         line(f"   {translate(origin.evidence, origin.evidence_said)}")
         if origin.explains:
             line("   " + tell("cli.explains", differences=plural(origin.explains, "further difference")))
-        frame = user_frame(origin.stack)
-        if frame is not None:
-            line("   " + tell("cli.called", frame=frame))
+        if origin.module:
+            line("   " + tell("cli.in_module", module=origin.module))
+        _print_call(origin.stack)
         if origin.advice:
             line("   " + tell("cli.what_do", advice=translate(origin.advice, origin.advice_said)))
     if len(answer.origins) > _ORIGINS:
@@ -95,6 +95,12 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         line(tell("cli.more_problems_json_lists_all", count=len(answer.problems) - _PROBLEMS))
 
 
+def _print_call(stack: Sequence[str]) -> None:
+    where = describe_call(stack)
+    if where:
+        line("   " + tell("cli.called", frame=where))
+
+
 def _print_joined(joined: Joined) -> None:
     for unit in joined.units[:_UNITS]:
         target, golden = (_ranks(side.ranks) for side in (unit.target, unit.golden))
@@ -133,9 +139,7 @@ def _print_golden_off(answer: Answer) -> None:
                 number3=number(one.target),
             )
         )
-        frame = user_frame(one.stack)
-        if frame is not None:
-            line("   " + tell("cli.called", frame=frame))
+        _print_call(one.stack)
     if len(found) > _ORIGINS:
         line("   " + tell("cli.more_json_lists_all", count=len(found) - _ORIGINS))
 

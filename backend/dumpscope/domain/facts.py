@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -266,6 +266,7 @@ class Origin:
     explains: further node pairs of its unit that differ because of it, as far as data flow tells; path: names of the nodes from
     it to the first No that it reaches, both included, [] if it reaches none; spread: other ranks that it reaches, in order
     ranks: all ranks on which the same call goes wrong alike, its own the first; [] where only its own does
+    module: path and class of the module around the call, "layers.1.attn.Attn", of the node itself where it is one; "" without one
     """
 
     step: int
@@ -280,6 +281,7 @@ class Origin:
     path: list[str] = field(default_factory=list)
     spread: list[Reached] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
+    module: str = ""
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)
@@ -292,6 +294,16 @@ class Origin:
 
 HIDDEN: Final = frozenset({"origin.hidden", "origin.hidden_after"})
 """Sentences that say so; a stored answer has nothing else to tell it by."""
+
+HIGH: Final = 0.8
+MEDIUM: Final = 0.5
+"""Lowest confidences that are called high and medium."""
+
+
+def confidence_word(confidence: float) -> Literal["high", "medium", "low"]:
+    """How sure an origin is, in a word."""
+    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+
 
 KINDS: Final = (
     "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",

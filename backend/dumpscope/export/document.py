@@ -15,7 +15,7 @@ from dumpscope.domain.joined import Joined
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
-from dumpscope.export.stack_frames import frame_documents
+from dumpscope.export.stack_frames import frame_documents, locate_call
 from dumpscope.export.table.cell_text import Cell
 from dumpscope.export.table.cells import CellWriter, Series
 from dumpscope.export.table.unit_table import Table
@@ -71,6 +71,7 @@ def document(answer: Answer) -> dict[str, Any]:
             "metrics": wire(first.metrics),
             "reason": first.reason,
             "reason_said": first.reason_said,
+            "called_at": locate_call(first.stack),
             "stack": list(first.stack),
             "frames": frame_documents(first.stack),
         },
@@ -137,6 +138,8 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "path": list(origin.path),
         "ranks": list(origin.ranks),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
+        "module": origin.module,
+        "called_at": locate_call(origin.stack),
         "stack": list(origin.stack),
         "frames": frame_documents(origin.stack),
         "hidden": origin.hidden,

@@ -12,6 +12,7 @@ import numpy as np
 
 from dumpscope.domain.coverage import NOT_FULLY_JUDGED, Reason
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, Verdict
+from dumpscope.export.stack_frames import locate_call
 from dumpscope.export.table.unit_table import Table
 from dumpscope.texts import english
 from dumpscope.verdict.coverage import describe_reason, find_reasons, missing
@@ -84,8 +85,17 @@ def _case(
     lines = _reasons(table, first, last, verdict)
     summary, text = _attribute(lines[0] if lines else cls), _text("\n".join(lines))
     if verdict == Verdict.NO:
+        text = _text("\n".join([*lines, *_places(table, first)]))
         return f'{head}><failure type="{cls}" message={summary}>{text}</failure></testcase>\n'
     return f"{head}><system-out>Warning: {text}</system-out></testcase>\n"
+
+
+def _places(table: Table, first: int) -> list[str]:
+    """The module around the call whose first row this is, and the line that made the call, where these are known."""
+    row = np.array([first])
+    module, stack = (series.table[int(series.codes(row)[0])] for series in (table.modules, table.stack))
+    where = locate_call(stack) if stack else ""
+    return [f"in module {module}"] * bool(module) + [f"called at {where}"] * bool(where)
 
 
 def _reasons(table: Table, first: int, last: int, verdict: int) -> list[str]:

@@ -8,11 +8,11 @@ from html import escape
 from typing import Final
 
 from dumpscope.domain.coverage import AGREES, DIVERGED, LOST, NOT_FULLY_JUDGED
-from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict, confidence_word
 from dumpscope.domain.records import Number
 from dumpscope.domain.result import Answer
 from dumpscope.export.report_style import STYLE
-from dumpscope.export.stack_frames import user_frame
+from dumpscope.export.stack_frames import describe_call
 from dumpscope.texts import current_language, on_ranks, tell, translate, word
 
 TOP_ROWS: Final = 200
@@ -191,7 +191,7 @@ def _origin(origin: Origin) -> Iterator[str]:
     yield (
         f'<article class="origin"><h3><code>{escape(origin.node)}</code>'
         f' <span class="tag">{escape(word("kind", origin.kind))}</span>'
-        f' <span class="tag">{escape(tell("report.confidence", confidence=f"{origin.confidence:.0%}"))}</span>'
+        f' <span class="tag">{escape(tell("report.confidence", confidence=say_confidence(origin)))}</span>'
         f' <span class="tag">step {origin.step} {translate(on_ranks(origin.rank, origin.ranks))}</span></h3>'
     )
     yield f"<p>{escape(translate(origin.evidence, origin.evidence_said))}</p>"
@@ -200,16 +200,24 @@ def _origin(origin: Origin) -> Iterator[str]:
     if origin.advice:
         advice = translate(origin.advice, origin.advice_said)
         yield f"<p><b>{escape(tell('report.what_to_do'))}</b> {escape(advice)}</p>"
+    if origin.module:
+        yield f"<p>{escape(tell('report.in_module'))} <code>{escape(origin.module)}</code></p>"
     yield from _stack(origin.stack)
     yield "</article>"
+
+
+def say_confidence(origin: Origin) -> str:
+    """As a word and in per cent: "high (85 %)"."""
+    share = f"{100 * origin.confidence:.0f}"
+    return tell("report.confidence_share", word=word("confidence", confidence_word(origin.confidence)), share=share)
 
 
 def _stack(stack: Sequence[str]) -> Iterator[str]:
     if not stack:
         return
-    frame = user_frame(stack)
-    if frame is not None:
-        yield f"<p>{escape(tell('report.called_at'))} <code>{escape(str(frame))}</code></p>"
+    where = describe_call(stack)
+    if where:
+        yield f"<p>{escape(tell('report.called_at'))} <code>{escape(where)}</code></p>"
     frames = "\n".join(_cut(text.strip()) for text in stack[:_FRAMES])
     summary = escape(tell("report.call_stack", count=len(stack)))
     yield f"<details><summary>{summary}</summary><pre>{frames}</pre></details>"

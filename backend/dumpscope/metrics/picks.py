@@ -56,7 +56,7 @@ def find_wrong_pick(picking: Picking, source: Array, indices: Array, values: Arr
     outside = wrong((picked_at < 0) | (picked_at >= size), "outside")
     if outside is not None:
         return outside
-    usual: Array = ~np.isnan(flat.astype(np.float64)).any(axis=1)
+    usual: Array = np.asarray(~np.isnan(flat.astype(np.float64)).any(axis=1))
     if picking.api in ONCE:
         order = np.argsort(picked_at, axis=1, kind="stable")
         follows = np.take_along_axis(picked_at, order, 1)

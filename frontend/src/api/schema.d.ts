@@ -1878,6 +1878,8 @@ export interface components {
             stack: string[];
             /** Frames */
             frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
         };
         /**
          * Flow
@@ -2673,7 +2675,8 @@ export interface components {
         };
         /**
          * Origin
-         * @description `hidden`: the difference is first visible here, but its cause was not dumped.
+         * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
+         *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
          */
         Origin: {
             /** Step */
@@ -2711,6 +2714,10 @@ export interface components {
             stack: string[];
             /** Frames */
             frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
+            /** Module */
+            module: string;
             /** Pair */
             pair: number;
             /** Hidden */

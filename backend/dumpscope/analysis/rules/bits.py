@@ -49,10 +49,9 @@ def _are_hashed(case: Case) -> Bool:
     t_hash, g_hash = case.target.items.hash, case.golden.items.hash
     if not len(t_hash) or not len(g_hash):
         return np.zeros(len(context), bool)
-    found: Bool = (
-        context.both & (context.kind == Kind.TENSOR) & (t_hash[context.target] >= 0) & (g_hash[context.golden] >= 0)
-    )
-    return found & (case.facts.unequal < 0)
+    hashed = (t_hash[context.target] >= 0) & (g_hash[context.golden] >= 0)
+    found: Bool = context.both & (context.kind == Kind.TENSOR) & hashed & (case.facts.unequal < 0)
+    return found
 
 
 def _count_equal(case: Case, before: int) -> Bool:
@@ -61,7 +60,8 @@ def _count_equal(case: Case, before: int) -> Bool:
     found = np.zeros(len(case.columns), bool)
     found[case.context.pair[rows]] = True
     rounds = np.array([label.rpartition(".")[2] not in REPRODUCIBLE for label in case.columns.labels], bool)
-    return found & rounds & case.columns.leaf
+    counted: Bool = found & rounds & case.columns.leaf
+    return counted
 
 
 def _was_equal_before(case: Case, pair: int) -> bool:

@@ -25,7 +25,7 @@ from dumpscope.analysis.unit.taint import drop_tainted
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.picking import PickCheck
-from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role, State
+from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role, State
 from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import overflow_differs
 
@@ -242,19 +242,38 @@ def _kind_of(case: Case, pair: int, broken: bool) -> str:
 
 
 def _describe_inputs(case: Case, pair: int) -> Phrase:
+    """How far the inputs agree: what each says of them follows from their scores, verdicts and what was stored of them."""
     rows = case.inputs_of(pair)
+    rows = rows[~np.isnan(case.opinions.score[rows])]
     scores = case.opinions.score[rows]
-    compared = int((~np.isnan(scores)).sum())
-    if not compared:
+    count = len(rows)
+    if not count:
         return phrase("inputs.none")
-    worst = float(np.nanmax(scores))
+    number = {1: "_one", 2: "_both"}.get(count, "")
+    worst = float(scores.max())
+    if worst > 1:
+        return phrase("inputs.near", worst=f"{worst:.2g}")
+    if worst > 0:
+        return phrase(f"inputs.agree{number}", count=count, worst=f"{worst:.2g}")
     if (
-        worst == 0 and (case.facts.equal[rows[scores == 0]] < 0).any()
-    ):  # the golden's own error, see `reference.hide_golden_faults`
-        return phrase("inputs.as_near", count=compared)
-    if worst == 0:
-        return phrase("inputs.equal", count=compared) if compared > 1 else phrase("inputs.equal_one")
-    return phrase("inputs.agree", count=compared, worst=f"{worst:.2g}")
+        case.facts.equal[rows] < 0
+    ).any() and case.facts.distances is not None:  # the golden's own error, see `reference.hide_golden_faults`
+        return phrase(f"inputs.as_near{number}", count=count)
+    if (case.facts.equal[rows] == 0).any():  # by less than what rounding makes of numbers near 0
+        return phrase(f"inputs.agree{number}", count=count, worst="0")
+    known = _are_known(case, rows).all() and (case.facts.equal[rows] == 1).all()
+    return phrase(f"inputs.{'equal' if known else 'alike'}{number}", count=count)
+
+
+def _are_known(case: Case, rows: Int64) -> Bool:
+    """Which of these items are known to the last element: by their tensors, a hash, or as one number. Statistics say nothing of
+    the order of elements."""
+    context, items = case.context, case.target.items
+    hashed = items.hash[context.target[rows]] >= 0 if len(items.hash) else np.zeros(len(rows), bool)
+    found: Bool = (
+        (case.facts.unequal[rows] >= 0) | hashed | (context.kind[rows] != Kind.TENSOR) | (context.elements[rows] <= 2)
+    )
+    return found
 
 
 def _is_finite(case: Case, rows: Sequence[int]) -> bool:

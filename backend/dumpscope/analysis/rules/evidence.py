@@ -16,6 +16,8 @@ from dumpscope.texts import Phrase, phrase
 
 SATURATED: Final = "saturated"
 """Variant of an overflow: a result stands at the limit of its dtype on one side only."""
+NEED_TENSORS: Final = ("computation", "backward")
+"""Kinds whose advice is to run the call alone, which needs its tensors."""
 _SHOWN: Final = 2
 _NAMED: Final = 6
 
@@ -43,7 +45,17 @@ def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
         return [_advise_hidden(case)]
     elif finding.kind == "computation" and is_backward(case, finding):
         word = "backward"
+    if word in NEED_TENSORS and not has_tensors(case, finding.pair):
+        return [phrase(f"advice.{word}_to_dump", node=case.columns.names[finding.pair])]
     return [phrase(f"advice.{word}")]
+
+
+def has_tensors(case: Case, pair: int) -> bool:
+    """The target's dump holds the tensors that the call received, so it can be run alone."""
+    rows = case.inputs_of(pair)
+    rows = rows[(case.context.target[rows] >= 0) & (case.context.kind[rows] == Kind.TENSOR)]
+    names = case.target.items.data_name[case.context.target[rows]]
+    return bool(len(rows) and (names >= 0).all() and case.target.header.data_dir)
 
 
 def _advise_hidden(case: Case) -> Phrase:

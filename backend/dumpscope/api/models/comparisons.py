@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from dumpscope.api.models.base import (
+    CalledAt,
     Error,
     FramesOfStack,
     Moment,
@@ -20,7 +21,7 @@ from dumpscope.api.models.base import (
     first,
     moment,
 )
-from dumpscope.domain.facts import CAUSES, CLASS_WORDS
+from dumpscope.domain.facts import CAUSES, CLASS_WORDS, confidence_word
 from dumpscope.domain.result import Answer
 from dumpscope.export.document import coverage_document
 from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
@@ -31,18 +32,12 @@ ORIGINS: Final = 100
 ENDS: Final = 100
 """Ends of records sent at once."""
 
-HIGH: Final = 0.8
-MEDIUM: Final = 0.5
-"""Lowest confidences that are called high and medium."""
-
 NAMED_POLICY: Final = 60
 """A longer policy text is the content of a file, not a name."""
 
 
 def _confidence_word(confidence: float | str) -> str:
-    if isinstance(confidence, str):
-        return confidence
-    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+    return confidence if isinstance(confidence, str) else confidence_word(confidence)
 
 
 ConfidenceWord = Annotated[
@@ -164,6 +159,7 @@ class FirstNo(Wire):
     reason_said: list[Phrase]
     stack: Stack
     frames: FramesOfStack
+    called_at: CalledAt
 
 
 class Reached(Wire):
@@ -174,7 +170,8 @@ class Reached(Wire):
 
 
 class Origin(Wire):
-    """`hidden`: the difference is first visible here, but its cause was not dumped."""
+    """`hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
+    the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known."""
 
     step: int
     rank: int
@@ -192,6 +189,8 @@ class Origin(Wire):
     spread: list[Reached]
     stack: Stack
     frames: FramesOfStack
+    called_at: CalledAt
+    module: str
     pair: int
     hidden: bool
 

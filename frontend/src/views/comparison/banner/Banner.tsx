@@ -93,7 +93,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   const { originIndex, moveOrigin } = useOriginWalk();
   const { showOrigin } = useSelection();
   const note = notes.get(origin.node);
-  const place = callSite({ texts: origin.stack, frames: origin.frames });
+  const place = callSite(origin.frames, origin.called_at);
   // A hidden cause has no known kind: the place where it shows first does not reveal it.
   const word = origin.hidden ? "hidden" : origin.kind;
   const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
@@ -120,13 +120,19 @@ function OriginLines({ id, origin, summary }: OriginProps) {
           {kind}
         </span>
         {note && <NoteChip standing={note.standing} text={note.text} />}
+        {origin.module && (
+          <span className="mono" data-testid="origin-module">
+            {origin.module}
+          </span>
+        )}
         {place && (
-          <span className="mono" title={t("comparison.calledAt", { place: place.text })} data-testid="origin-place">
+          <span className="mono" title={t("comparison.calledAt", { place: origin.called_at })} data-testid="origin-place">
             {framePlace(place)}
           </span>
         )}
         <span className="dim" title={String(origin.confidence)}>
-          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong>
+          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong> (
+          {Math.round(100 * origin.confidence)} %)
         </span>
         {origin.explains > 0 && <ExplainedCalls origin={origin} />}
         {summary.units.length > 1 && (
