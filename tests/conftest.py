@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from warm_python import warm_python
 
 settings.register_profile("untimed", settings(), deadline=None)  # a slow machine fails no test
 settings.load_profile("untimed")
@@ -48,6 +50,15 @@ def dumps(pytestconfig: pytest.Config) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[None]:
+    """`sys.executable` is a Python whose processes have torch already, for the tests of a module and for what they call."""
+    pytest.importorskip("torch")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warm_python())
+        yield
+
+
 @pytest.fixture(scope="session")
 def own_dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of two dumps that our own capture makes now (see pipeline/producer_run.py): `good`, and `fault`."""
@@ -55,5 +66,5 @@ def own_dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own")
     script = Path(__file__).parent / "pipeline" / "producer_run.py"
     for name, more in (("good", []), ("fault", ["--fault"])):
-        subprocess.run([sys.executable, script, folder / name, *more], check=True, timeout=300, capture_output=True)
+        subprocess.run([warm_python(), script, folder / name, *more], check=True, timeout=300, capture_output=True)
     return folder

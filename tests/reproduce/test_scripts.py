@@ -17,6 +17,7 @@ from dumpscope.readers import discover
 from reproduce import run_scripts
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 
 def written(dump: Path, folder: Path) -> list[str]:

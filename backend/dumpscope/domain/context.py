@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.communication import unread
 from dumpscope.domain.facts import ItemPairs, Method, NodePairs
 from dumpscope.domain.records import (
     Bool,
@@ -21,6 +20,7 @@ from dumpscope.domain.records import (
     State,
     UInt8,
 )
+from dumpscope.domain.unread import unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Context:
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
     reshaped: the same number of elements in another shape, at a boundary where a view may stand between; compared in order
-    unread: a buffer of a communication whose content nobody reads, on either side
+    unread: content that nobody reads, on either side (`domain.unread`)
     same_hash: both sides hold a hash of the same kind and dtype, and the hashes are equal
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class

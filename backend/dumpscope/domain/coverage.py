@@ -29,7 +29,7 @@ class Reason(IntEnum):
     JOINED = 13  # joining ranks leaves nothing to compare, as statistics of a sum
     OBJECT = 14  # an object whose content no dump holds
     NO_LABEL = 15  # the policy has no label for it
-    UNINITIALISED = 16
+    UNINITIALISED = 16  # or overwritten wholly by the call
     BUFFER = 17  # of a communication, its content means nothing
     IGNORED = 18  # by the policy
     INSIDE = 19  # of a fused call or compiled region
@@ -37,12 +37,14 @@ class Reason(IntEnum):
     FORMAT = 21  # the other dump's format does not hold such arguments
     UNSTORED = 22  # as NO_NUMBER, and nothing that comes after it was compared
     UNTOLD = 23  # a backward pass that the other dump lacks: left out by its settings, or never run; it does not tell
+    WRAPPER = 24  # of a wrapper around modules that the other side has unwrapped
+    RECOMPUTED = 25  # activation checkpointing made the call again, and the other run did not
 
 
 REASON_WORDS: Final = (
     "tensors", "statistics", "hashes", "arguments", "form", "ended", "unfollowed", "gradient", "collective", "one_sided",
     "one_item", "unreadable", "no_number", "joined", "object", "no_label", "uninitialised", "buffer", "ignored", "inside",
-    "not_recorded", "format", "unstored", "untold",
+    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed",
 )  # fmt: skip
 
 GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
@@ -54,7 +56,8 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
     "unreadable": (Reason.UNREADABLE,),
     "not_comparable": (Reason.UNSTORED, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL),
     "left_out": (
-        Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.NOT_RECORDED, Reason.FORMAT,
+        Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.WRAPPER, Reason.RECOMPUTED,
+        Reason.NOT_RECORDED, Reason.FORMAT,
     ),
 }  # fmt: skip
 

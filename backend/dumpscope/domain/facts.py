@@ -42,11 +42,14 @@ class Leftover(IntEnum):
     ONE_BACKEND = 5  # its label names a backend, and the other side never calls it
     LEFT_OUT = 6  # the other side's dump does not record such calls, or recorded this one only by name
     INSERTED = 7  # nothing stands in its place
-    ENDED = 8  # the other side's record ends before it
+    WRAPPER = 8  # of a wrapper around modules that have partners; the other side has no such wrapper
+    ENDED = 9  # the other side's record ends before it
+    RECOMPUTED = 10  # activation checkpointing made it again, and the other side made it once
 
 
 LEFTOVER_WORDS: Final = (
-    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted", "ended",
+    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted", "wrapper", "ended",
+    "recomputed",
 )  # fmt: skip
 
 

@@ -79,6 +79,10 @@ class _UnmatchedCalls:
         fusion = self._inside.get(entry)
         if fusion is not None:
             return Leftover.INSIDE, fusion.target
+        if entry in side.wrappers:
+            return Leftover.WRAPPER, -1
+        if side.again(entry):
+            return Leftover.RECOMPUTED, -1
         if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
             return Leftover.LEFT_OUT, -1
         if self._one_is_compiled:  # what compiled code calls is not recorded, nor what runs between its regions

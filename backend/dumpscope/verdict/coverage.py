@@ -11,9 +11,9 @@ from dumpscope.domain.coverage import GROUPS, MISSING, REASON_WORDS, End, Reason
 from dumpscope.domain.facts import Leftover, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import Unit
+from dumpscope.domain.unread import UNINITIALISED
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, english, phrase
-from dumpscope.verdict.policy import UNINITIALISED
 from dumpscope.verdict.rules import CODES
 
 _COLLECTIVE = "Distributed."
@@ -21,6 +21,7 @@ MISSING_KINDS: Final = 3
 """From this many kinds of calls missing on one side, other dump settings are assumed, not other code."""
 _BY_LEFTOVER = {
     Leftover.INSIDE: Reason.INSIDE, Leftover.LEFT_OUT: Reason.NOT_RECORDED, Leftover.ENDED: Reason.ENDED,
+    Leftover.WRAPPER: Reason.WRAPPER, Leftover.RECOMPUTED: Reason.RECOMPUTED,
 }  # fmt: skip
 
 
@@ -63,13 +64,16 @@ def find_reasons(unit: Unit) -> Int8:
 
 def _mark_left_out(unit: Unit, reasons: Int8) -> None:
     """Items that rule X-5 leaves out."""
-    context = unit.context
+    context, pairs = unit.context, unit.pairs
     left = unit.item_opinions.rule == CODES["X-5"]
     reasons[left] = Reason.IGNORED
     made = np.array([name in UNINITIALISED for name in context.apis] + [False])[context.api]
     if len(made):
-        reasons[left & made[context.pair]] = Reason.UNINITIALISED
-    reasons[left & context.unread] = Reason.BUFFER
+        reasons[left & (made[context.pair] | context.unread)] = Reason.UNINITIALISED
+    for row in np.flatnonzero(left & context.unread).tolist():
+        mine, nodes = (unit.target, pairs.target) if context.target[row] >= 0 else (unit.golden, pairs.golden)
+        if mine.nodes.names[nodes[context.pair[row]]].startswith(_COLLECTIVE):
+            reasons[row] = Reason.BUFFER
 
 
 def _reasons_of_nodes(unit: Unit, last: int) -> Int8:

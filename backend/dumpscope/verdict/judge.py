@@ -7,8 +7,9 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
+from dumpscope.domain.unread import OVERWRITING, UNINITIALISED
 from dumpscope.verdict import msprobe, score
-from dumpscope.verdict.policy import UNINITIALISED, Policy
+from dumpscope.verdict.policy import Policy
 from dumpscope.verdict.rules import CODES
 
 
@@ -18,7 +19,7 @@ def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode
     names: node name per node pair (for the policy's patterns); mode: "tensor", "statistics", "md5" or "structure"
     """
     factor = score.factors(names, policy)
-    uninitialised = np.array([name in UNINITIALISED for name in context.apis] + [False])
+    uninitialised = np.array([name in UNINITIALISED - OVERWRITING for name in context.apis] + [False])
     factor = np.where(uninitialised[context.api], np.nan, factor) if len(factor) else factor
     item_scores = score.scores(context, facts, policy, factor)
     verdict, rule = _judge_by_default(context, facts, item_scores, policy, mode)

@@ -81,7 +81,8 @@ def _describe(
         return [phrase(f"item.{EQUAL_WORDS[how_equal(context, facts, np.array([row]))[0]]}")]
     if rule in ("R-1", "R-2"):
         return describe_distances(facts, opinions, row) or [phrase(f"rule.{rule}")]
-    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and facts.unequal[row] >= 0:
+    measured = facts.unequal[row] >= 0 or facts.metric_state("max_abs")[row] != State.ABSENT
+    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and measured:
         return [_describe_score(_describe_tensor(facts, row), score)]
     if rule == "M-3":
         return [phrase("item.one_is_none", names=", ".join(_lone_statistics(context, row)))]
@@ -91,7 +92,8 @@ def _describe(
         if facts.nonfinite_disagree[row] > 0:
             counts = facts.nonfinite_disagree[row], facts.nonfinite_target[row], facts.nonfinite_golden[row]
             disagree, target, golden = map(int, counts)
-            return [phrase("item.nonfinite", disagree=disagree, target=target, golden=golden)]
+            word = "nonfinite" if facts.unequal[row] >= 0 else "nonfinite_counted"
+            return [phrase(f"item.{word}", disagree=disagree, target=target, golden=golden)]
         return [phrase("item.one_not_finite", parts=_describe_statistics(context, facts, row))]
     if rule == "I-1" and facts.unequal[row] >= 0:
         return [phrase("item.integers", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
@@ -140,7 +142,9 @@ def _describe_score(parts: list[Phrase], score: float) -> Phrase:
 
 
 def _describe_tensor(facts: Facts, row: int) -> list[Phrase]:
-    parts = [phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
+    parts = []
+    if facts.unequal[row] >= 0:  # a result table does not tell it
+        parts.append(phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row])))
     for name in ("rel_l2", "max_abs", "cosine"):
         value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:

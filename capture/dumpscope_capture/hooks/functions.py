@@ -16,12 +16,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture.calls import callsite
-from dumpscope_capture.calls.call import Call, ThreadState
+from dumpscope_capture.calls.call import STOP, Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import HookErrors
-
-_STOP: Final = "_StopRecomputationError"
-"""The exception by which activation checkpointing ends a recomputation early."""
+from dumpscope_capture.values.uninitialised import MAKERS
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -43,6 +41,8 @@ class CallHandler(Protocol):
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def end_call(self, call: Call, result: Any) -> None: ...
+
+    def note_uninitialised(self, result: Any) -> None: ...
 
     def stop_call(self, call: Call) -> None: ...
 
@@ -72,8 +72,8 @@ class FunctionMode(TorchFunctionMode):
             return func(*args, **kwargs)
         recording = self._recording
         call = None
-        if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
-            try:
+        try:
+            if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
                 frame = sys._getframe(1)
                 while (
                     frame.f_code.co_name == "__torch_function__" and frame.f_back is not None
@@ -83,13 +83,16 @@ class FunctionMode(TorchFunctionMode):
                 if api is not None:
                     given, named, frame = _as_written(func, api.function, frame, args, kwargs)
                     call = recording.begin_call(api, given, named, frame)
-            except Exception as error:
-                self._errors.note("a call's arguments", error)
+        except Exception as error:
+            self._errors.note("a call's arguments", error)
         if call is None:
             twin = _twin(func) if type(func) is types.FunctionType else None
             try:
                 if twin is None:
-                    return func(*args, **kwargs)
+                    result = func(*args, **kwargs)
+                    if getattr(func, "__name__", "") in MAKERS:
+                        recording.note_uninitialised(result)
+                    return result
                 with self:
                     return twin(*args, **kwargs)
             except Exception as error:
@@ -98,7 +101,7 @@ class FunctionMode(TorchFunctionMode):
         try:
             result = recording.run(call, func, args, kwargs)
         except BaseException as error:
-            if type(error).__name__ == _STOP:
+            if type(error).__name__ == STOP:
                 recording.stop_call(call)
             else:
                 recording.fail_call(call)

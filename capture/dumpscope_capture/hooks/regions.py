@@ -17,6 +17,7 @@ import torch
 
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
+from dumpscope_capture.calls.selection import backward_name
 from dumpscope_capture.context import LOG, Unobserved
 from dumpscope_capture.hooks.entering import Entering
 from dumpscope_capture.hooks.graphs import GRAPHS, RESUMED, Graph
@@ -173,10 +174,11 @@ class CompiledRegions:
         recording = self._recording
         label, module = self._label(frame)
         region = f"{PREFIX}.{label}"
-        node = f"{region}.{recording.count(region)}"
+        number = recording.count(region, frame)
+        node = f"{region}.{number.shown}"
         name = f"{node}.forward"
         outcome = recording.selection.call(name, PREFIX, label, custom=True)
-        call = Call(name, outcome, recording.parent() if recording.links else None)
+        call = Call(name, outcome, recording.parent(number) if recording.links else None, number)
         call.region = region
         if outcome != "drop":
             recording.take_arguments(call, args, kwargs, frame)
@@ -189,7 +191,7 @@ class CompiledRegions:
         if call.outcome == "drop":
             return
         recording.take_results(call, result)
-        recording.watch(call, f"{call.name[: -len('forward')]}backward", result, None)
+        recording.watch(call, backward_name(call.name), result, None)
         if recording.selection.sides.backward and torch.is_grad_enabled() and not self._watched:
             self._watched = True
             self._watch_parameters()

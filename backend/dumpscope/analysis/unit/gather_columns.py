@@ -80,7 +80,7 @@ def gather_columns(
         extra=alone
         & (pairs.confidence == 0)
         & _dumped_kind(target, golden, kind, pairs)
-        & ~np.isin(pairs.leftover, (Leftover.LEFT_OUT, Leftover.ENDED))
+        & ~np.isin(pairs.leftover, (Leftover.LEFT_OUT, Leftover.WRAPPER, Leftover.ENDED, Leftover.RECOMPUTED))
         & ~_moves_data(labels)
         & ~_find_filtered(target, golden, pairs),
         entry=entry,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
+from functools import partial
 
 import numpy as np
 
@@ -40,6 +41,7 @@ from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
+from dumpscope.readers.picks import check_picks
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
 from dumpscope.verdict.policy import load_policy
@@ -102,7 +104,7 @@ class Conclusion:
             self._settings[english([difference])] = difference
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
-        exact = fold_equality(unit.items, unit.facts.equal, len(unit.pairs))
+        exact = fold_equality(unit.items, np.where(context.unread, np.int8(-1), unit.facts.equal), len(unit.pairs))
         opinions = classify(case.columns, unit.node_opinions.verdict, exact)
         self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
         mark_causes(opinions.cls, findings)
@@ -226,6 +228,7 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         columns=columns,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
         history=history,
+        check_picks=partial(check_picks, *sides, unit.pairs),
     )
 
 

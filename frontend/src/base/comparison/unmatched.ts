@@ -6,9 +6,11 @@ export const UNMATCHED_CAUSES = [
   "decomposed",
   "replaced",
   "one_backend",
+  "wrapper",
   "left_out",
   "inserted",
   "ended",
+  "recomputed",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
