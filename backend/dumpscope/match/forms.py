@@ -29,6 +29,9 @@ def find_defaults(target: RankDump, golden: RankDump, pairs: NodePairs, context:
     plain = (context.kind == Kind.SCALAR) | (context.kind == Kind.NONE)
     made = (pairs.target >= 0) & (pairs.golden >= 0) & (pairs.method != Method.FUSED)
     lonely = (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.GOLDEN_ONLY)
+    told = np.zeros(len(pairs), bool)  # a side that holds no item of a call holds none of its arguments either
+    told[context.pair[context.both]] = True
+    made &= told
     apart = (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)
     found = []
     for row in np.flatnonzero(given & made[context.pair] & ((lonely & plain) | apart)).tolist():

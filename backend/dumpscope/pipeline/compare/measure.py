@@ -333,7 +333,7 @@ def tell_other_words(target: RankDump, golden: RankDump, pairs: NodePairs, conte
     """Write Outcome.DEFAULT and Outcome.FORM into `facts`, which were just measured."""
     rows = find_defaults(target, golden, pairs, context, facts)
     facts.outcome[rows] = Outcome.DEFAULT
-    facts.equal[rows] = 1
+    facts.equal[rows] = -1
     shaped = context.reshaped & (facts.outcome == Outcome.COMPARED) & (facts.equal == 1)
     masks = [row for row in find_masks(context, facts).tolist() if _agree(target, golden, context, facts, row)]
     other_dtypes = have_other_dtypes(context)
