@@ -24,6 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -86,14 +87,17 @@ def run(python: Path, folder: Path, case: str) -> dict[str, Any]:
     }  # fmt: skip
     began = time.monotonic()
     with open(folder / f"{case}.log", "w", encoding="utf-8") as log:
+        command = [python, WORKER, case, folder]
+        worker = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
         try:
-            subprocess.run(
-                [python, WORKER, case, folder], env=env, stdout=log, stderr=log, check=False, timeout=LIMIT_S
-            )
+            worker.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
-            return {"title": case, "wrong": [f"not done after {LIMIT_S} s"]}
+            os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
     if not path.exists():
-        return {"title": case, "wrong": [f"the process died, see {folder / f'{case}.log'}"]}
+        reason = f"no result after {time.monotonic() - began:.0f} s, see {folder / f'{case}.log'}"
+        print(f"{case}: {reason}", flush=True)
+        return {"title": case, "wrong": [reason]}
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     print(f"{case}: {summary(found)}, {time.monotonic() - began:.0f} s", flush=True)
     for text in found["wrong"]:
