@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from dumpscope.analysis.overflow.births import NodeOverflow, Overflow
-from dumpscope.domain.communication import PREFIX, RECEIVING, SENDING
+from dumpscope.domain.unread.communication import PREFIX, RECEIVING, SENDING
 from dumpscope.texts import as_ranges, phrase
 
 _WORDS: Final = ("nan", "inf", "-inf")
