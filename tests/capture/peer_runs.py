@@ -42,7 +42,7 @@ def config(engine: str, case: Case, folder: Path) -> str:
         case["task"]: {"summary_mode": case["summary"], **case.get("section", {})},
     }  # fmt: skip
     if engine == "dumpscope":
-        settings["backward"] = "msprobe"
+        settings["backward"] = settings["numbering"] = "msprobe"
     path = folder / f"{case['name']}.{os.getpid()}.json"
     path.write_text(json.dumps(settings), encoding="utf-8")
     return str(path)

@@ -103,6 +103,23 @@ WRITTEN: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["Tensor.clone.0.forward", "Tensor.normal_.0.forward", "Tensor.clone.1.forward", "Tensor.uniform_.0.forward"],
     ),
     "a view, at risk level ALL": (lambda: X[0].view(-1), ["Tensor.__getitem__.0.forward", "Tensor.view.0.forward"]),
+    "names that begin with _": (
+        lambda: [
+            torch._foreach_add([X], 1.0),
+            torch._weight_norm(X, X.norm(dim=1, keepdim=True)),
+            torch._shape_as_tensor(X),
+        ],
+        ["Torch._foreach_add.0.forward", "Tensor.norm.0.forward", "Torch._weight_norm.0.forward"],
+    ),
+    "offered by a helper": (
+        lambda: torch.meshgrid(X[0], X[0] + 1, indexing="ij"),
+        [
+            "Tensor.__getitem__.0.forward",
+            "Tensor.__getitem__.1.forward",
+            "Tensor.__add__.0.forward",
+        ],
+    ),
+    "offered by one of several": (lambda: torch.unique(X, return_counts=True), ["Torch._unique2.0.forward"]),
     "root mean square norm": (lambda: F.rms_norm(X, (2,)), ["Functional.rms_norm.0.forward"]),
 }
 
@@ -122,6 +139,26 @@ def test_the_name_stays_when_python_has_specialised_the_code(make: Any, read: An
     bytecode._sites.clear()
     data = _capture(make, read, run)
     assert list(data) == expected
+
+
+def test_clipping_and_an_optimizer_of_lists_are_recorded_with_what_they_write(make: Any, read: Any) -> None:
+    weight = nn.Parameter(X.clone())
+    optimizer = torch.optim.Adam([weight], lr=0.1, foreach=True)
+
+    def run() -> None:
+        weight.grad = torch.full_like(weight, 3.0)
+        nn.utils.clip_grad_norm_([weight], 1.0, foreach=True)
+        optimizer.step()
+
+    data = _capture(make, read, run)
+    scaled = data["Torch._foreach_mul_.0.forward"]
+    assert scaled["input_args"][0][0]["Norm"] > 1
+    after = (
+        scaled["output"][0] if "written" not in scaled else scaled["written"]["input.0.0"]
+    )  # some versions return them
+    assert after["Norm"] == pytest.approx(1, abs=1e-5)
+    assert "Torch._foreach_addcdiv_.0.forward" in data
+    assert {"Torch._foreach_lerp_.0.forward", "Torch._foreach_addcmul_.0.forward"} <= data.keys()
 
 
 def test_arguments_stand_as_they_were_given(make: Any, read: Any) -> None:
@@ -272,22 +309,27 @@ def test_threads_of_the_program_are_recorded_inside_their_modules(make: Any, rea
     assert not read().errors
 
 
-def test_recomputed_calls_are_nodes_of_the_open_backward(make: Any, read: Any) -> None:
+@pytest.mark.parametrize(
+    ("numbering", "linear"), [("own", "forward.1000000 backward.0"), ("msprobe", "forward.1 backward.1")]
+)
+def test_recomputed_calls_are_nodes_of_the_open_backward(make: Any, read: Any, numbering: str, linear: str) -> None:
     from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
 
     model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-    debugger = make(level="mix")
+    debugger = make(level="mix", numbering=numbering)
     debugger.start(model)
     checkpoint(model, X.clone().requires_grad_(), use_reentrant=True).sum().backward()
     debugger.stop()
     debugger.step()
     data = read().data
-    assert "Module.0.Linear.forward.1" in data
-    assert "Module.0.Linear.backward.1" in data
+    forward, backward = linear.split()
+    assert f"Module.0.Linear.{forward}" in data
+    assert f"Module.0.Linear.{backward}" in data
 
 
+@pytest.mark.parametrize(("numbering", "number"), [("own", "1000000"), ("msprobe", "1")])
 @pytest.mark.parametrize("reentrant", [True, False])
-def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool) -> None:
+def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool, numbering: str, number: str) -> None:
     from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
 
     class Doubled(torch.autograd.Function):
@@ -300,15 +342,19 @@ def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool) ->
             return torch.mul(gradient, 2)  # a call of the backward pass, and none that is made again
 
     model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-    debugger = make(level="mix")
+    debugger = make(level="mix", numbering=numbering)
     debugger.start(model)
     x = Doubled.apply(X.clone().requires_grad_())
     checkpoint(model, x, use_reentrant=reentrant).sum().backward()
     debugger.stop()
     debugger.step()
     marked = {name for name, body in read().data.items() if "recomputed" in body}
-    assert marked >= {"Functional.linear.1.forward", "Module.0.Linear.forward.1", "Torch.tanh.1.forward"}
-    assert all(".1" in name for name in marked)
+    assert marked >= {
+        f"Functional.linear.{number}.forward",
+        f"Module.0.Linear.forward.{number}",
+        f"Torch.tanh.{number}.forward",
+    }
+    assert all(f".{number}" in name for name in marked)
     assert "Torch.mul.0.forward" in read().data
     assert not read().errors
 

@@ -14,6 +14,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from dumpscope_capture.calls import graph_makers
+from dumpscope_capture.hooks import functions, modules
+from dumpscope_capture.record import recording
+
 LEVELS: Final = ("L0", "L1", "mix", "L2")
 
 
@@ -143,3 +147,49 @@ def test_modes_of_the_program_see_none_of_our_calls(
     options: dict[str, Any] = {"overflow_nums": -1} if task == "overflow_check" else {"summary_mode": summary}
     assert train(make(options, level=level, task=task, save_calls=["*gelu*"])) == bare
     assert not read().errors
+
+
+@pytest.mark.parametrize("tracing", [True, False])
+def test_the_state_of_fx_is_read_where_each_torch_keeps_it(monkeypatch: pytest.MonkeyPatch, tracing: bool) -> None:
+    for state in ({"_get_is_fx_tracing": lambda: tracing}, {"_is_fx_tracing_flag": tracing}):
+        monkeypatch.setattr(graph_makers, "_SYMBOLIC", state)
+        assert graph_makers.graph_maker() == ("torch.fx.symbolic_trace" if tracing else None)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_torch_whose_state_cannot_be_asked_does_not_end_the_program(
+    make: Any, read: Any, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    def moved() -> str | None:
+        raise AttributeError("this torch keeps it elsewhere")
+
+    monkeypatch.setattr(recording, "graph_maker", moved)
+    debugger, model = make(level=level), Small()
+    debugger.start(model)
+    model(torch.ones(1, 2)).sum().backward()
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+    debugger.stop()
+    debugger.step()
+    assert read().data
+    assert list(read().errors) == ["hook_error the state of torch: AttributeError"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [(functions, "_as_written"), (modules.ModuleScopes, "_adopt_thread"), (modules.ModuleScopes, "_leave_thread")],
+)
+def test_an_error_in_a_hook_does_not_end_the_program(
+    make: Any, read: Any, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
+) -> None:
+    def fail(*args: Any) -> None:
+        raise AttributeError("another torch")
+
+    model, x = Small(), torch.ones(1, 2)
+    bare = model(x)
+    monkeypatch.setattr(*place, fail)
+    debugger = make()
+    debugger.start(model)
+    assert torch.equal(model(x), bare)
+    debugger.stop()
+    debugger.step()
+    assert read().errors

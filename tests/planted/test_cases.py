@@ -44,7 +44,10 @@ def test_a_fault_in_the_second_micro_batch_is_found_although_the_first_flipped_s
     assert named(cases, name)[:1] == [("Functional.conv2d.5.forward", "computation")]
 
 
-@pytest.mark.parametrize(("name", "node"), [("checkpoint", "gelu.1"), ("run_again", "gelu.2")])
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [("checkpoint", "gelu.1"), ("run_again", "gelu.1000001"), ("run_again_noisy", "gelu.1000001")],
+)
 def test_a_fault_under_a_checkpoint_is_named_where_it_ran(cases: Path, name: str, node: str) -> None:
     assert named(cases, name) == [(f"Functional.{node}.forward", "computation")]
 

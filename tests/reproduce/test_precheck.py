@@ -291,3 +291,37 @@ def test_faq_m_precheck_4_what_is_drawn_is_judged_by_its_share_of_zeros_and_says
 def test_faq_m_precheck_5_each_row_says_the_type_of_its_reference(alone: dict[str, dict[str, str]]) -> None:
     row = alone["Tensor.__matmul__"]
     assert (row["Bench Dtype"], row["DEVICE Dtype"]) == ("torch.float32", "torch.bfloat16")
+
+
+@pytest.mark.parametrize("prelude", [True, False])
+def test_a_gelu_of_another_formula_is_doubtful_and_never_right(tmp_path: Path, prelude: bool, capsys: Any) -> None:
+    """tanh in place of erf is off by some 200 times what rounding does: a warning, here and in the dump or in the dump alone."""
+    other = (
+        "import torch\nright = torch.nn.functional.gelu\n"
+        "torch.nn.functional.gelu = lambda x, **k: right(x, **(k if x.dtype is torch.float64 else {'approximate': 'tanh'}))\n"
+    )
+    (tmp_path / "other.py").write_text(other)
+    recorded = tmp_path / "recorded.py"
+    recorded.write_text(
+        "import torch\nfrom dumpscope_capture import PrecisionDebugger\n"
+        f"d = PrecisionDebugger(dump_path={str(tmp_path / 'dump')!r}, task='tensor', level='L1')\n"
+        "x = torch.linspace(-0.5, 0.5, 600)\nd.start()\nk = torch.nn.functional.gelu(x)\nd.stop()\nd.step()\n"
+    )
+    source = recorded.read_text().replace("gelu(x)", "gelu(x, approximate='tanh')")
+    recorded.write_text(source)
+    subprocess.run([sys.executable, str(recorded)], check=True, timeout=300, capture_output=True)
+    (dump,) = (tmp_path / "dump").rglob("dump.json")
+    held = json.loads(dump.read_text())
+    held["data"]["Functional.gelu.0.forward"]["input_kwargs"] = {}  # the kernel used tanh though nobody asked for it
+    dump.write_text(json.dumps(held))
+    status(["reproduce", str(tmp_path / "dump"), "Functional.gelu.0", "-o", str(tmp_path / "one.py"), "--copy"])
+    capsys.readouterr()
+    command = [
+        sys.executable,
+        str(tmp_path / "one.py"),
+        *(["--prelude", str(tmp_path / "other.py")] if prelude else []),
+    ]
+    done = subprocess.run(command, timeout=300, capture_output=True, text=True, check=False)
+    assert "Right here, and right in the dump" not in done.stdout
+    assert ("Doubtful here and in the dump" if prelude else "Right here, doubtful in the dump") in done.stdout
+    assert "tanh in place of erf" in done.stdout

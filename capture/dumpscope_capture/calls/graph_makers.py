@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 import torch.fx
 
-_SYMBOLIC: Final[Any] = sys.modules["torch.fx._symbolic_trace"]
+_SYMBOLIC: Final[Any] = vars(sys.modules["torch.fx._symbolic_trace"])
 _COMPILER: Final[Any] = vars(torch.compiler)
 _jit_state: Final = torch._C._get_tracing_state
 _dispatch_modes: Final = torch._C._len_torch_dispatch_stack
@@ -26,9 +26,15 @@ def graph_maker() -> str | None:
         return "torch.export"
     if _dispatch_modes() and _records_operators():
         return "make_fx"
-    if _SYMBOLIC._is_fx_tracing_flag:
+    if _traces_symbols():
         return "torch.fx.symbolic_trace"
     return "torch.compile" if _COMPILER.get("_is_compiling_flag") else None
+
+
+def _traces_symbols() -> bool:
+    """Whether `torch.fx` traces. torch 2.14 keeps it by thread; until then it is a flag of the module."""
+    ask = _SYMBOLIC.get("_get_is_fx_tracing")
+    return bool(ask() if ask is not None else _SYMBOLIC.get("_is_fx_tracing_flag"))
 
 
 def _records_operators() -> bool:

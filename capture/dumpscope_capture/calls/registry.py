@@ -2,13 +2,16 @@
 
 The shipped list is msprobe's. Libraries call more: `x /= n`, `torch.fft.rfft`, `torch.scatter_reduce`, and what a later torch
 brings. Every built-in function of the registry is a node, but for what only asks, views or moves. A Python function is none: it
-runs with its calls observed, so what it calls is.
+runs with its calls observed, so what it calls is. The registry leaves out functions whose names begin with `_`. torch's own code
+in Python computes with them (`torch._foreach_mul_` clips gradients, `torch._weight_norm` makes a weight), so those are nodes
+whose operators give or change a tensor.
 """
 
 from __future__ import annotations
 
 import re
 import types
+from functools import lru_cache
 from typing import Any, Final
 
 import torch
@@ -39,6 +42,19 @@ _MOVES: Final = re.compile(
 )
 """Last names of functions that only move, view, cast or make data: nodes at risk level ALL."""
 
+_PRIVATE_ASKS: Final = re.compile(
+    r"_(_.*|add_batch_dim|remove_batch_dim|assert_.*|foobar|functional_.*|is_.*|make_dual.*|fw_primal.*|nested_.*|shape_as_tensor|test_.*"
+    r"|validate_.*|convolution_mode|efficientzerotensor|cudnn_init_dropout_state|cudnn_rnn_flatten_weight|mps_.*|lstm_mps)"
+)
+"""Names, beginning with `_`, of operators that are no nodes: they ask, serve torch's transforms and tests, or another device."""
+
+_PRIVATE_MOVES: Final = re.compile(
+    r"_(cast_.*|chunk_cat|coalesce|conj|.*_copy|convert_.*|copy_from.*|dim_arange|empty_.*|indices|lazy_clone|make_per_.*|mkldnn_.*"
+    r"|neg_view|pack_padded_sequence|pad_packed_sequence|pin_memory|reshape_.*|resize_.*|stack|foreach_copy_|foreach_zero_|foreach_clone"
+    r"|sparse_broadcast_to|to_.*|values|wrapped_linear_prepack)"
+)
+"""Those that only move, cast or make data: nodes at risk level ALL."""
+
 _NPU: Final = ("one_", "empty_with_format", "empty_strided_with_format")
 """Functions of torch_npu whose names have no common form."""
 
@@ -63,15 +79,37 @@ def beyond(*, moves: bool) -> dict[str, tuple[str, ...]]:
             name = _own_name(owner, function)
             if name is not None and (moves or not _MOVES.fullmatch(name)):
                 found[place[0]].append(f"{place[1]}{name}")  # type: ignore[index]
+    found["torch"] += [name for name in _private() if moves or not _PRIVATE_MOVES.fullmatch(name)]
     found["tensor"] += [name for name in OPERATORS.values() if moves or not _MOVES.fullmatch(name)]
     if moves:
         found["tensor"].append("__getitem__")
     return {category: tuple(names) for category, names in found.items()}
 
 
+@lru_cache(maxsize=None)
+def _private() -> tuple[str, ...]:
+    """Built-in functions of torch whose names begin with `_` and whose operators give or change a tensor, and no view."""
+    return tuple(
+        name
+        for name, function in vars(torch).items()
+        if name.startswith("_")
+        and isinstance(function, types.BuiltinFunctionType)
+        and not _PRIVATE_ASKS.fullmatch(name)
+        and any(map(_changes, torch._C._jit_get_schemas_for_operator(f"aten::{name}")))
+    )
+
+
+def _changes(schema: Any) -> bool:
+    """Whether an operator takes tensors and gives or changes some."""
+    written = [one.alias_info is not None and one.alias_info.is_write for one in schema.arguments]
+    given = [one for one in schema.returns if "Tensor" in str(one.type)]
+    views = any(one.alias_info is not None and not one.alias_info.is_write for one in given)
+    return any("Tensor" in str(one.type) for one in schema.arguments) and not views and (bool(given) or any(written))
+
+
 def moving(name: str) -> bool:
     """Whether a part of a list may mean a call that is a node at risk level ALL only: `__getitem__`, `Tensor.view.3`."""
-    return any(_MOVES.fullmatch(part) is not None for part in name.split("."))
+    return any(_MOVES.fullmatch(part) or _PRIVATE_MOVES.fullmatch(part) for part in name.split("."))
 
 
 def is_torchs_own(namespace: str) -> bool:
@@ -88,7 +126,7 @@ def seen_name(function: Any) -> str | None:
     if isinstance(function, types.FunctionType):
         return None
     last = getattr(function, "__name__", "")
-    if _ASKS.fullmatch(last) and last not in OPERATORS.values() and not last.startswith(("_foreach", "_fused")):
+    if _ASKS.fullmatch(last) and last not in OPERATORS.values() and last not in _private():
         return "torch.Tensor.__getitem__" if last == "__getitem__" else None
     try:
         named = overridable_name(function)

@@ -16,12 +16,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture.calls import callsite
-from dumpscope_capture.calls.call import Call, ThreadState
+from dumpscope_capture.calls.call import STOP, Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import HookErrors
-
-_STOP: Final = "_StopRecomputationError"
-"""The exception by which activation checkpointing ends a recomputation early."""
+from dumpscope_capture.values.uninitialised import MAKERS
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -43,6 +41,8 @@ class CallHandler(Protocol):
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def end_call(self, call: Call, result: Any) -> None: ...
+
+    def note_uninitialised(self, result: Any) -> None: ...
 
     def stop_call(self, call: Call) -> None: ...
 
@@ -72,8 +72,8 @@ class FunctionMode(TorchFunctionMode):
             return func(*args, **kwargs)
         recording = self._recording
         call = None
-        if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
-            try:
+        try:
+            if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
                 frame = sys._getframe(1)
                 while (
                     frame.f_code.co_name == "__torch_function__" and frame.f_back is not None
@@ -83,13 +83,16 @@ class FunctionMode(TorchFunctionMode):
                 if api is not None:
                     given, named, frame = _as_written(func, api.function, frame, args, kwargs)
                     call = recording.begin_call(api, given, named, frame)
-            except Exception as error:
-                self._errors.note("a call's arguments", error)
+        except Exception as error:
+            self._errors.note("a call's arguments", error)
         if call is None:
             twin = _twin(func) if type(func) is types.FunctionType else None
             try:
                 if twin is None:
-                    return func(*args, **kwargs)
+                    result = func(*args, **kwargs)
+                    if getattr(func, "__name__", "") in MAKERS:
+                        recording.note_uninitialised(result)
+                    return result
                 with self:
                     return twin(*args, **kwargs)
             except Exception as error:
@@ -98,7 +101,7 @@ class FunctionMode(TorchFunctionMode):
         try:
             result = recording.run(call, func, args, kwargs)
         except BaseException as error:
-            if type(error).__name__ == _STOP:
+            if type(error).__name__ == STOP:
                 recording.stop_call(call)
             else:
                 recording.fail_call(call)
@@ -184,13 +187,14 @@ _twins: dict[types.FunctionType, Callable[..., Any] | None] = {}
 class _Globals(Dict[str, Any]):
     """A live view of a function's globals in which no call is offered to a mode.
 
-    asks_torch: the function asks `torch.overrides`, not a name of its own module
+    asks_torch: the function asks `torch.overrides`, not a name of its own module; helpers: twins of functions that it calls
     """
 
-    def __init__(self, real: dict[str, Any], *, asks_torch: bool) -> None:
+    def __init__(self, real: dict[str, Any], *, asks_torch: bool, helpers: dict[str, Callable[..., Any]]) -> None:
         super().__init__()
         self._real = real
         self._asks_torch = asks_torch
+        self._helpers = helpers
         self["__builtins__"] = real["__builtins__"]
 
     def __getitem__(self, name: str) -> Any:
@@ -198,6 +202,8 @@ class _Globals(Dict[str, Any]):
             return _TORCH
         if name == "overrides" and self._real[name] is torch.overrides:
             return _OVERRIDES
+        if name in self._helpers:
+            return self._helpers[name]
         return _never if name in _OFFERS else self._real[name]
 
 
@@ -224,24 +230,51 @@ _TORCH: Final = _Stand(torch, overrides=_OVERRIDES)
 
 
 def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
-    """A copy of a Python function that does not offer its call to modes; None where the function makes no such offer."""
+    """A copy of a Python function that does not offer its call to modes; None where the function makes no such offer. The offer
+    may be made by a helper that it calls (`torch.meshgrid`), or between which it chooses (`torch.unique`)."""
     if function in _twins:
         return _twins[function]
-    twin: Callable[..., Any] | None = None
+    _twins[function] = None  # for a helper that calls it
     names = function.__code__.co_names
     asked = [name for name in _OFFERS if name in names]
     asks = any(name in function.__globals__ for name in asked) or (
         bool(asked) and "overrides" in names and function.__globals__.get("overrides") is torch.overrides
     )
     asks_torch = bool(asked) and not asks and "overrides" in names and function.__globals__.get("torch") is torch
-    if (asks or asks_torch) and "handle_torch_function" in names:
+    helpers = {name: twin for name in names if (twin := _helper(name, function.__globals__)) is not None}
+    cells = tuple(map(_cell, function.__closure__ or ()))
+    chooses = any(one is not other for one, other in zip(cells, function.__closure__ or ()))
+    if ((asks or asks_torch) and _offers(names, function.__globals__)) or helpers or chooses:
         twin = types.FunctionType(
             function.__code__,
-            _Globals(function.__globals__, asks_torch=asks_torch),
+            _Globals(function.__globals__, asks_torch=asks_torch, helpers=helpers),
             function.__name__,
             function.__defaults__,
-            function.__closure__,
+            cells,
         )
         twin.__kwdefaults__ = function.__kwdefaults__
-    _twins[function] = twin
-    return twin
+        _twins[function] = twin
+    return _twins[function]
+
+
+def _offers(names: tuple[str, ...], scope: dict[str, Any]) -> bool:
+    """Whether code with these names offers its call, itself or by a helper that does nothing else."""
+    offer = "handle_torch_function"
+    inner = (getattr(scope.get(name), "__code__", None) for name in names if name.startswith("_"))
+    return offer in names or any(code is not None and offer in code.co_names for code in inner)
+
+
+def _helper(name: str, scope: dict[str, Any]) -> Callable[..., Any] | None:
+    """The twin of a function that is no API of its own: its name begins with `_`."""
+    function = scope.get(name) if name.startswith("_") else None
+    return _twin(function) if type(function) is types.FunctionType else None
+
+
+def _cell(cell: Any) -> Any:
+    """A closure's cell, with a function in it replaced by its twin."""
+    try:
+        function = cell.cell_contents
+    except ValueError:  # empty
+        return cell
+    twin = _twin(function) if type(function) is types.FunctionType else None
+    return cell if twin is None else types.CellType(twin)

@@ -205,22 +205,32 @@ class ModuleScopes:
     def _before(self, module: torch.nn.Module, args: Any) -> None:
         if is_compiling():  # torch.compile reads this code too, and is to find nothing in it
             return
+        try:
+            self._enter(module, args if isinstance(args, tuple) else (args,), sys._getframe(1))
+        except Exception as error:
+            self._recording.errors.note("a module", error)
+
+    def _enter(self, module: torch.nn.Module, args: tuple[Any, ...], frame: FrameType) -> None:
         active = self._recording.active
         known = self._find(module) if active else None
-        frame = sys._getframe(1)
-        given = args if isinstance(args, tuple) else (args,)
         if active:
             self._adopt_thread(module)
         if known is not None:
             try:
-                self._begin(known, module, given, module_keywords(frame), frame)
+                self._begin(known, module, args, module_keywords(frame), frame)
             except Exception as error:
                 self._recording.errors.note("a module's arguments", error)
-        self._fast.before(module, given, frame)
+        self._fast.before(module, args, frame)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
         if is_compiling():
             return
+        try:
+            self._leave(module, result)
+        except Exception as error:
+            self._recording.errors.note("a module", error)
+
+    def _leave(self, module: torch.nn.Module, result: Any) -> None:
         known = self._find(module)
         if self._fast.after(module) and result is not None and self._recording.active:
             self._recording.notes.add(FAST_PATH_NOTE, type(module).__name__ if known is None else known.label)
@@ -255,10 +265,11 @@ class ModuleScopes:
         recording = self._recording
         recording.close_left(frame.f_back)
         self.note_compiled(frame)
-        number = recording.count(known.label)
-        name = f"{known.label}.forward.{number}"
+        number = recording.count(known.label, frame.f_back)
+        name = f"{known.label}.forward.{number.shown}"
         recording.selection.begin_module(name)
-        call = Call(name, recording.selection.module(name), recording.parent() if recording.links else None)
+        parent = recording.parent(number) if recording.links else None
+        call = Call(name, recording.selection.module(name), parent, number)
         recording.thread_state.modules.append(Open(id(module), call, frame))
         if call.outcome == "drop":
             return
