@@ -128,7 +128,10 @@ def serve(listener: socket.socket) -> tuple[str, list[str], dict[str, str]]:
 def _exactly(line: socket.socket, size: int) -> bytes:
     found = bytearray()
     while len(found) < size:
-        found += line.recv(size - len(found))
+        part = line.recv(size - len(found))
+        if not part:  # whoever asked was killed
+            os._exit(1)
+        found += part
     return bytes(found)
 
 
@@ -202,12 +205,13 @@ def finish(program: Callable[[], None]) -> int:
 
 if __name__ == "__main__":
     descriptor, client, modules = sys.argv[1:]
+    del sys.path[0]  # this folder has names that others may mean by theirs
     for module in modules.split(","):
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # what was imported is not looked at again: a fork would have to copy it
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    SEARCHED: Final = [path for path in sys.path[1:] if path not in inherited]
+    SEARCHED: Final = [path for path in sys.path if path not in inherited]
     request = serve(socket.socket(fileno=int(descriptor)))
     sys.executable = client  # what the program starts in turn is a fork too
     os._exit(finish(lambda: become(*request)))
