@@ -76,7 +76,11 @@ def peers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _train(case: Case, make: Callable[..., Any]) -> None:
     debugger = make(
-        level=case["level"], task=case["task"], backward="msprobe", section={"summary_mode": case["summary"]}
+        level=case["level"],
+        task=case["task"],
+        backward="msprobe",
+        numbering="msprobe",
+        section={"summary_mode": case["summary"]},
     )
     peer_models.train(case["model"], debugger, steps=1)
 
@@ -115,7 +119,9 @@ def _stored_case(name: str) -> Case:
 @pytest.mark.parametrize("case", sorted(stored_cases()))
 def test_hashes_are_those_of_msprobe_on_this_machine(make: Any, read: Any, stored_again: Path, case: str) -> None:
     name, level, risk, step = case.split("-")
-    debugger = make(level=level, risk_level=risk, backward="msprobe", section={"summary_mode": "md5"})
+    debugger = make(
+        level=level, risk_level=risk, backward="msprobe", numbering="msprobe", section={"summary_mode": "md5"}
+    )
     peer_models.train(name, debugger)
     theirs = Step(_only(stored_again / _run_of(case) / f"step{step}"))
     stacks = json.loads((theirs.folder / "stack.json").read_text(encoding="utf-8"))
