@@ -4,7 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
+ifndef BESIDE # only checks that build nothing run beside each other
 .NOTPARALLEL:
+endif
 .DEFAULT_GOAL := help
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -43,7 +45,9 @@ help:
 demo: $(VENV)/.server ui ## compare two bundled real dumps and serve the result
 	@$(BIN)/dumpscope demo $(DEMO_FLAGS)
 
-test: lint types interpreters frontend-tests python-tests ## everything the tests need, then all of them (Python, frontend, browser)
+test: $(DEVELOPER) modules ## everything the tests need, then all of them (Python, frontend, browser)
+	@$(MAKE) -j $(WORKERS) --output-sync BESIDE=1 lint types interpreters frontend-tests
+	@$(MAKE) python-tests
 
 check: $(DEVELOPER) modules ## quick checks of a change, under 90 seconds: lint, types, contracts, tests of what changed and a core
 	@$(BIN)/python .ci/check.py
@@ -66,7 +70,7 @@ frontend-tests: $(VENV)/.developer modules ## biome, tsc, vitest
 
 python-tests: $(DEVELOPER) $(PEER_MADE) ui modules browser postgres ## pytest: contracts, stages, REST, wheel, browser
 	@status=0; \
-	.ci/with-postgres $(BIN)/python -m pytest --ignore tests/ui -n $(WORKERS) --dist loadfile $(PYTEST_FLAGS) || status=1; \
+	.ci/with-postgres $(BIN)/python -m pytest --ignore tests/ui -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS) || status=1; \
 	$(BIN)/python -m pytest tests/ui -n $(WORKERS) --dist loadfile $(PYTEST_FLAGS) || status=1; \
 	exit $$status
 

@@ -13,11 +13,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 TESTS = ("tests/format", "tests/pure")
+WORKERS = 2
+"""Interpreters that run beside each other."""
 COMPILE = """
 import pathlib, sys
 for folder in ["capture", "backend"] if sys.version_info >= (3, 10) else ["capture"]:
@@ -77,8 +80,9 @@ def main(arguments: list[str]) -> int:
     if there:
         bring_pytest(found[there[0]], folder)
     failed = []
-    for version in there:
-        output = check(found[version], folder)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        outputs = list(pool.map(lambda version: check(found[version], folder), there))
+    for version, output in zip(there, outputs, strict=True):
         print(f"Python {version}: {'FAILED' if output else 'capture/ compiles, tests without torch pass'}", flush=True)
         if output:
             print(output)

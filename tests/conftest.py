@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import resource
@@ -9,10 +10,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from warm_python import warm_python
 
 settings.register_profile("untimed", settings(), deadline=None)  # a slow machine fails no test
 settings.load_profile("untimed")
@@ -20,6 +23,32 @@ settings.load_profile("untimed")
 ARCHIVE = Path(__file__).parent / "data" / "dumps.tar.xz"
 FILES = 8192
 """Files that the whole run may hold open at once; many systems allow 1024."""
+
+
+LONGEST = (
+    "capture/test_conformance.py",
+    "planted/test_planted_faults.py",
+    "properties/test_comparisons.py",
+    "cli/test_ending.py",
+    "reproduce/test_precheck_compare.py",
+    "wheel/test_wheel.py",
+    "wheel/test_install.py",
+    "capture/proof/test_note.py",
+    "capture/proof/test_recipe.py",
+)
+"""Files that take long with few tests. They come first: while one that came last ran, the other processes would have no work."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    place = {tests / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:
@@ -48,6 +77,15 @@ def dumps(pytestconfig: pytest.Config) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def warm() -> Iterator[None]:
+    """`sys.executable` is a Python whose processes have torch already, for the tests of a module and for what they call."""
+    pytest.importorskip("torch")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warm_python())
+        yield
+
+
 @pytest.fixture(scope="session")
 def own_dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of two dumps that our own capture makes now (see pipeline/producer_run.py): `good`, and `fault`."""
@@ -55,5 +93,5 @@ def own_dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own")
     script = Path(__file__).parent / "pipeline" / "producer_run.py"
     for name, more in (("good", []), ("fault", ["--fault"])):
-        subprocess.run([sys.executable, script, folder / name, *more], check=True, timeout=300, capture_output=True)
+        subprocess.run([warm_python(), script, folder / name, *more], check=True, timeout=300, capture_output=True)
     return folder

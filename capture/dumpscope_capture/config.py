@@ -6,10 +6,11 @@ Every error names the key, the value it has and what is allowed. `ConfigWatcher`
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ RISKS: Final = ("ALL", "CORE", "FOCUS")
 DATA_MODES: Final = ("all", "forward", "backward", "input", "output")
 BACKWARDS: Final = ("own", "msprobe")
 COMPILED: Final = ("graph", "eager")
+NUMBERINGS: Final = ("own", "msprobe")
+ENDS: Final = ("never", "after_nan")
 EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
@@ -55,15 +58,34 @@ class ConfigError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """Which steps stay on disk: those around the first that crosses a limit.
+
+    loss, grad_norm: limits, None for none; nan: whether one of them that is not a number crosses
+    keep: steps before it; steps: steps recorded from it on; end: "after_nan" ends the job after the first NaN
+    """
+
+    loss: float | None = None
+    grad_norm: float | None = None
+    nan: bool = True
+    keep: int = 2
+    steps: int = 1
+    end: str = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What is captured and where it goes. Fields are the keys of config.json and of the section of its task.
 
     compiled: "graph" lets compiled code run compiled, each region as one node; "eager" runs it eagerly to see inside
     backward: "own" records the gradient of every argument, "msprobe" all gradients of the last autograd node, as msprobe does
+    numbering: "own" keeps the numbers of a run without activation checkpointing, "msprobe" counts calls made again as new ones
     explain_backward: how the call behind a failing backward is found
     save_calls: names or patterns of calls that are saved with all arguments before they run
     list: substrings of names to keep
     optimizer: whether the calls of an optimizer's step are recorded
+    frozen: whether parameters that require no gradient get tensor files
+    trigger: the steps that stay on disk, None for all
     max_gb: GiB of tensor files after which no more are written; None for no limit
     """
 
@@ -80,11 +102,14 @@ class Config:
     custom_op_namespaces: tuple[str, ...] = CUSTOM_NAMESPACES
     compiled: str = "graph"
     backward: str = "own"
+    numbering: str = "own"
     wrap_ops: str | None = None
     save_calls: tuple[str, ...] = ()
     explain_backward: str = "off"
     optimizer: bool = True
+    frozen: bool = True
     max_gb: float | None = None
+    trigger: Trigger | None = None
     scope: tuple[str, ...] = ()
     list: tuple[str, ...] = ()
     data_mode: tuple[str, ...] = ("all",)
@@ -111,13 +136,16 @@ class Config:
         """Settings that are not the default, for run.json."""
         given = {item.name: getattr(self, item.name) for item in fields(self)}
         blank = Config()
-        return {key: value for key, value in given.items() if value != getattr(blank, key) and key != "source"}
+        changed = {key: value for key, value in given.items() if value != getattr(blank, key) and key != "source"}
+        if self.trigger is not None:
+            changed["trigger"] = {item.name: getattr(self.trigger, item.name) for item in fields(self.trigger)}
+        return changed
 
 
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
-    "custom_op_namespaces", "compiled", "backward", "wrap_ops", "save_calls", "explain_backward",
-    "optimizer", "max_gb",
+    "custom_op_namespaces", "compiled", "backward", "numbering", "wrap_ops", "save_calls", "explain_backward",
+    "optimizer", "frozen", "max_gb", "trigger",
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
@@ -183,6 +211,7 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "risk_level": lambda key, value: _word(key, value, RISKS),
         "compiled": lambda key, value: _word(key, value, COMPILED),
         "backward": lambda key, value: _word(key, value, BACKWARDS),
+        "numbering": lambda key, value: _word(key, value, NUMBERINGS),
         "explain_backward": lambda key, value: _word(key, value, EXPLANATIONS),
         "summary_mode": lambda key, value: _word(key, value, SUMMARIES),
         "data_mode": _data_mode,
@@ -193,7 +222,8 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "error_data_path": _path,
     }
     checks["max_gb"] = _gigabytes
-    for key in ("async_dump", "extra_info", "dump_enable", "optimizer"):
+    checks["trigger"] = _trigger
+    for key in ("async_dump", "extra_info", "dump_enable", "optimizer", "frozen"):
         checks[key] = _flag
     checks["save_calls"] = patterns
     for key in ("custom_op_namespaces", "scope", "list", "tensor_list", "white_list", "black_list"):
@@ -232,7 +262,6 @@ def numbers(key: str, value: Any) -> tuple[int, ...]:
         raise ConfigError(key, value, allowed)
     found: set[int] = set()
     for part in value:
-        every = 1
         every = 1
         if isinstance(part, str) and part.strip().isdecimal():
             first = last = int(part)
@@ -277,6 +306,39 @@ def _gigabytes(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise ConfigError(key, value, "a number of GiB above 0")
     return float(value)
+
+
+def _trigger(key: str, value: Any) -> Trigger:
+    allowed = (
+        'an object like {"loss": 10.0, "grad_norm": 100.0, "nan": true, "keep": 2, "steps": 1, "end": "after_nan"}'
+    )
+    if not isinstance(value, Mapping) or not all(name in _TRIGGER for name in value):
+        raise ConfigError(key, value, allowed)
+    found = Trigger(**{name: _TRIGGER[name](f"{key}.{name}", part) for name, part in value.items() if part is not None})
+    if found.loss is None and found.grad_norm is None and not found.nan:
+        raise ConfigError(key, value, f"at least one of loss, grad_norm and nan: {allowed}")
+    return found
+
+
+def _limit(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ConfigError(key, value, "a number")
+    return float(value)
+
+
+def _from(least: int) -> Callable[[str, Any], int]:
+    def check(key: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(key, value, f"a whole number from {least}")
+        return value
+
+    return check
+
+
+_TRIGGER: Final[dict[str, Callable[[str, Any], Any]]] = {
+    "loss": _limit, "grad_norm": _limit, "nan": _flag, "keep": _from(0), "steps": _from(1),
+    "end": lambda key, value: _word(key, value, ENDS),
+}  # fmt: skip
 
 
 def _texts(key: str, value: Any) -> tuple[str, ...]:

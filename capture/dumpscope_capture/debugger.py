@@ -6,6 +6,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -18,7 +19,9 @@ from dumpscope_capture.hooks.token_range import TokenWindow
 from dumpscope_capture.interventions import activate
 from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.record.saved_values import ValueSaver
+from dumpscope_capture.record.triggers import TriggerEnd, TriggerWatch, in_main_thread
 from dumpscope_capture.session import Session
+from dumpscope_format.run import TRIGGER
 
 
 class ClassOrInstance:
@@ -123,6 +126,8 @@ class PrecisionDebugger:
         self._custom.recording = session.recording
         self._saver = ValueSaver(session.recording, lambda step: session.open(step, None))
         self._window: TokenWindow | None = None
+        trigger = config.trigger
+        self._trigger = None if trigger is None else TriggerWatch(trigger, Path(config.dump_path), session.errors)
 
     @classmethod
     def the_one(cls) -> PrecisionDebugger:
@@ -176,9 +181,13 @@ class PrecisionDebugger:
                 return
             if self._config.compiled == "graph":
                 GRAPHS.watch()  # also in steps that are not recorded, as code is compiled once
-            if not self._may_record(rank_id):
-                return
             session = self._session
+            if self._trigger is not None and (not self._config.step or self.current_step in self._config.step):
+                self._trigger.begin(models, rank_id if rank_id is not None else rank())
+            if not self._may_record(rank_id):
+                if self._counts_size(rank_id):
+                    session.measure(models, numbered=isinstance(given, (list, tuple)), step=self.current_step)
+                return
             window = TokenWindow(session, token_range) if token_range is not None else None
             session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)
             if self._window is not None and self._window != window:
@@ -203,15 +212,28 @@ class PrecisionDebugger:
             self._reload()
 
     @ClassOrInstance
-    def step(self) -> None:
-        """End the training step and close its files; the next start opens the next step."""
+    def step(self, loss: Any = None, grad_norm: Any = None) -> None:
+        """End the training step and close its files; the next start opens the next step.
+
+        loss, grad_norm: for a trigger, numbers or tensors with one element; without grad_norm that of the gradients is taken, at
+            the optimizer's step or else now
+        Raises SystemExit with status 3 where a trigger ends the job.
+        """
+        if self._end_step(loss, grad_norm):
+            if in_main_thread():
+                raise TriggerEnd
+            LOG.error("the job is to end, but step() was called in another thread than the main one: it goes on")
+
+    def _end_step(self, loss: Any, grad_norm: Any) -> bool:
+        """`step`. Returns whether the job is to end."""
         with self._guard:
             if os.getpid() != self._pid:
-                return
+                return False
             watching = self._window is not None and self._window.watching
             running = self._session.installed or watching
             self._tell_of_start("step()")
             self._was_started = running
+            ends = self._judge(loss, grad_norm)
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
@@ -225,6 +247,35 @@ class PrecisionDebugger:
                 self._session.resume()
                 if self._window is not None:
                     self._window.limit()
+                if self._trigger is not None:
+                    self._trigger.begin(self._session.models, rank())
+            return ends
+
+    def _judge(self, loss: Any, grad_norm: Any) -> bool:
+        """What a trigger says at the end of a step, before its files are closed. Returns whether the job is to end."""
+        watch, step, session = self._trigger, self.current_step, self._session
+        if watch is None or watch.over or (self._config.step and step not in self._config.step):
+            return False
+        reasons = watch.judge(step, loss, grad_norm)
+        sink = session.sink
+        if sink is not None and reasons:
+            sink.add_to_run(TRIGGER, reasons)
+        session.pause()
+        session.end_step()
+        session.set_free(watch.end_step(step, sink.folder if sink is not None else None))
+        if watch.records_no_more(step) and not self._ended:
+            self._ended = True
+            LOG.info("the steps around the one that crossed a limit are recorded: the capture ends")
+        ends = watch.ends_job(step)
+        if ends:
+            LOG.error(
+                "a loss or gradient norm is not a number in step %s: the job ends, as trigger.end asks",
+                watch.not_a_number,
+            )
+        if ends or (watch.records_no_more(step) and watch.trigger.end == "never"):
+            watch.over = True
+            watch.remove()
+        return ends
 
     @ClassOrInstance
     def forward_backward_dump_end(self) -> None:
@@ -325,6 +376,14 @@ class PrecisionDebugger:
                 return False
         return True
 
+    def _counts_size(self, rank_id: int | None) -> bool:
+        """Whether the tensors of this step are counted, as it is the last one before the first that is recorded."""
+        config = self._config
+        if config.task != "tensor" or not config.step or self.current_step != config.step[0] - 1 or self._ended:
+            return False
+        of_rank = not config.rank or (rank_id if rank_id is not None else rank()) in config.rank
+        return of_rank and config.level in ("L0", "L1", "mix") and config.dump_enable is not False
+
     def _reload(self) -> None:
         """Read a changed config file again, if it has the key dump_enable."""
         if self._watcher is None or not self._watcher.has_changed(enabled=self._config.dump_enable is True):
@@ -342,6 +401,8 @@ class PrecisionDebugger:
             self._session.pause()
             self._session.end_step()
             self._ended = False
+            if self._trigger is not None:
+                self._trigger.remove()
             self._take(config)
             LOG.info("the configuration was read again; dump_enable is %s", config.dump_enable)
 
@@ -349,6 +410,8 @@ class PrecisionDebugger:
         if os.getpid() == self._pid:
             self._session.pause()
             self._session.end_step()
+            if self._trigger is not None:
+                self._trigger.remove()
 
 
 def _after_fork() -> None:

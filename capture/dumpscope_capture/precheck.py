@@ -18,9 +18,9 @@ import torch
 
 from dumpscope_capture.precheck_columns import columns
 from dumpscope_capture.replay.arguments import Case, Tensors, tensor_specs
-from dumpscope_capture.replay.command import run_prelude
 from dumpscope_capture.replay.judging import ERROR
 from dumpscope_capture.replay.reporting import Report
+from dumpscope_capture.replay.targets import run_prelude
 from dumpscope_format.paths import file_name
 
 

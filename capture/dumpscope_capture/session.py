@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -37,14 +37,25 @@ from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.proof.call_saving import CallSaver
 from dumpscope_capture.record.checks import BenchCheck, OverflowCheck
 from dumpscope_capture.record.recording import Recording
+from dumpscope_capture.values.amounts import CountingSink, FrozenParameters, SizeCounter
 from dumpscope_capture.values.dedup import Dedup
 from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import COMPILED_NOTE, COMPILED_REGIONS, GRADIENTS_NOTE, NOTES, UNRECORDED
+from dumpscope_format.run import (
+    BETWEEN_REGIONS,
+    COMPILED_NOTE,
+    COMPILED_REGIONS,
+    FROZEN,
+    GRADIENTS_NOTE,
+    NOTES,
+    UNRECORDED,
+)
 from dumpscope_format.schema import MICRO_STEP_KEY
+
+GIB: Final = 1 << 30
 
 
 class Session:
@@ -85,7 +96,9 @@ class Session:
         self.recording.observers += [self.saver] if self.explainer is None else [self.saver, self.explainer]
         self.ended = False
         self._spent = 0
+        self._frozen = None if config.frozen else FrozenParameters()
         self._told_size = False
+        self._step_bytes: int | None = None
         self.installed = False
         self._environment_checked = False
         self._check = self._make_check()
@@ -108,13 +121,16 @@ class Session:
             self._environment_checked = True
             environment_checks.log_warnings()
         self.open(step, rank_id)
+        self._watch_models(models, numbered=numbered)
+        self._tell_size()
+        self.resume()
+
+    def _watch_models(self, models: Sequence[torch.nn.Module], *, numbered: bool) -> None:
         self.scopes.compiled = self._stays_compiled
         if self.config.modules:
             self.scopes.watch(models, numbered=numbered)
         self.regions.watch(models, numbered=numbered)
         self.models = models
-        self._tell_size()
-        self.resume()
 
     def resume(self) -> None:
         """Install the hooks for calls and modules, in the calling thread."""
@@ -263,6 +279,7 @@ class Session:
             precision=self.config.precision,
             wants_tensor=self._file_filter(),
             dedup=self._dedup,
+            frozen=self._frozen,
         )
         self._dedup = recorder.dedup
         self.sink = self._sink_kind()(
@@ -323,6 +340,8 @@ class Session:
                 sink.add_to_run(NOTES, notes)
             if COMPILED_NOTE in notes:
                 sink.add_to_run(COMPILED_NOTE, "eager")
+            if self._frozen is not None and (left_out := self._frozen.take()):
+                sink.add_to_run(FROZEN, left_out)
             if self.eager.missed:
                 sink.add_to_run("skipped_code", ["torch.compile"])
         regions = self.regions.end_step()
@@ -330,7 +349,8 @@ class Session:
             sink.add_to_run(COMPILED_REGIONS, regions)
         unseen = self.regions.end_unseen()
         if sink is not None and unseen:
-            sink.count("calls between compiled regions", unseen)
+            sink.count(BETWEEN_REGIONS, unseen)
+        recorder = self.recording.recorder
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()
@@ -342,8 +362,12 @@ class Session:
             sink.count(f"hook_error {what}", number)
         self.errors.counts.clear()
         sink.close()
+        if isinstance(sink, CountingSink):
+            self._end_measuring(recorder)
+            return
         if isinstance(sink, StepSink):
             self._spent += sink.tensor_bytes
+            self._tell_first_step(sink)
             self._earlier_files = sink.step_files()
         self._folder_lock.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
@@ -378,32 +402,73 @@ class Session:
         limit, sink = self.config.max_gb, self.sink
         if limit is None or not isinstance(sink, StepSink):
             return True
-        if self._spent + sink.tensor_bytes < limit * (1 << 30):
+        if self._spent + sink.tensor_bytes < limit * GIB:
             return True
         if "files_over_max_gb" not in sink.counts:
             LOG.warning("max_gb: %g GiB of tensor files are written; from here on there are statistics only", limit)
         sink.count("files_over_max_gb")
         return False
 
+    def set_free(self, nbytes: int) -> None:
+        """Tensor files were deleted: `max_gb` allows others."""
+        self._spent = max(self._spent - nbytes, 0)
+
+    # -- size ----------------------------------------------------------------------------------------------------------
+
+    def measure(self, models: Sequence[torch.nn.Module], *, numbered: bool, step: int) -> None:
+        """Count what a step would write, and write nothing. `end_step` ends it."""
+        if self.sink is None:
+            recorder = SizeCounter(
+                task=self.config.task, wants_tensor=self._file_filter(), dedup=self._dedup, frozen=self._frozen
+            )
+            self._dedup = recorder.dedup
+            self.sink, self.step = CountingSink(), step
+            self.recording.open(self.sink, recorder)
+        self._watch_models(models, numbered=numbered)
+        self.resume()
+
+    def _end_measuring(self, recorder: Any) -> None:
+        if isinstance(recorder, SizeCounter):
+            self._step_bytes = recorder.nbytes
+            self._space_told("counted in step %d, a step with tensors writes up to %.3g GiB in %d files", self.step,
+                             recorder.nbytes / GIB, recorder.tensors)  # fmt: skip
+
     def _tell_size(self) -> None:
-        """Before the first step with tensors: what its parameters alone take, and the space that there is."""
-        if self.config.task != "tensor" or self._told_size:
+        """Before the first step with tensors, if none could be counted: what its parameters alone take."""
+        if self.config.task != "tensor" or self._told_size or self._step_bytes is not None:
             return
         self._told_size = True
         known = {id(one): one for model in self.models for one in model.parameters()}
         with Unobserved():
-            size = sum(one.numel() * one.element_size() for one in known.values())
-            gradients = sum(one.numel() * one.element_size() for one in known.values() if one.requires_grad)
+            kept = [one for one in known.values() if one.requires_grad or self._frozen is None]
+            size = sum(one.numel() * one.element_size() for one in kept)
+            gradients = sum(one.numel() * one.element_size() for one in kept if one.requires_grad)
+        self._space_told(
+            "the first step with tensors writes at least %.3g GiB (parameters %.3g, their gradients %.3g), and activations; an "
+            "optimizer's calls, which optimizer: false leaves out, take several times the gradients",
+            *(part / GIB for part in (size + gradients, size, gradients)),
+        )
+
+    def _tell_first_step(self, sink: StepSink) -> None:
+        """After the first step with tensors: what it took."""
+        if self.config.task == "tensor" and self._step_bytes is None:
+            self._step_bytes = sink.tensor_bytes
+            self._space_told("the first step with tensors took %.3g GiB", sink.tensor_bytes / GIB)
+
+    def _space_told(self, text: str, *values: Any) -> None:
+        """Log a size, and with it the steps asked for, the space that there is, and the limit."""
+        asked = len(self.config.step)
+        if self._step_bytes and asked > 1:
+            text, values = f"{text}; {asked} steps: %.3g GiB", (*values, asked * self._step_bytes / GIB)
+        limit = "no limit" if self.config.max_gb is None else f"{self.config.max_gb:g}"
+        if self._step_bytes and self.config.max_gb is not None:
+            limit += f", which is {self.config.max_gb * GIB / self._step_bytes:.3g} such steps"
+        place = Path(self.config.dump_path).absolute()
         try:
-            free = shutil.disk_usage(self.sink.folder if self.sink is not None else ".").free
+            free = shutil.disk_usage(next(one for one in (place, *place.parents) if one.exists())).free
         except OSError:
             return
-        LOG.info(
-            "the first step with tensors writes at least %.3g GiB (parameters %.3g, their gradients %.3g), and activations; an "
-            "optimizer's calls, which optimizer: false leaves out, take several times the gradients. Free: %.3g GiB, max_gb: %s",
-            *((part / (1 << 30)) for part in (size + gradients, size, gradients, free)),
-            "no limit" if self.config.max_gb is None else f"{self.config.max_gb:g}",
-        )
+        LOG.info(f"{text}. Free: %.3g GiB, max_gb: %s", *values, free / GIB, limit)
 
     def _follow_rank(self, rank_id: int | None) -> None:
         """If init_process_group was called after the first start: rename proc123 to rank0."""

@@ -32,6 +32,12 @@ API_PREFIXES: Final = (
 MODULE_PREFIXES: Final = ("Module", "Cell")
 CATEGORIES: Final = ("input", "kwargs", "parameters", "output")
 NO_INDEX: Final = -1
+AGAIN: Final = 1_000_000
+"""What the number of a call grows by each time that activation checkpointing makes it again."""
+
+UNSEEN: Final = 500_000
+"""First number of the calls that are made again and whose first time was not recorded."""
+
 _UNDERSCORED_ENDS: Final = ("_forward", "_backward")
 
 _NUMBER: Final = r"(0|[1-9][0-9]{0,8})"  # fits int32; a number with leading zeros would not survive the way back
@@ -143,6 +149,11 @@ def module_name(path: str, cls: str, direction: DirectionWord, index: int, *, mo
     """`Module.[model.]path.Class.forward.0`. model: place in the list given to `start`, None for a lone model."""
     head = "Module" if model is None else f"Module.{model}"
     return f"{head}.{path}.{cls}.{direction}.{index}"
+
+
+def first_index(index: int) -> int:
+    """Number that a call had the first time: 3 for 1000003, which activation checkpointing made again, and for 3."""
+    return index % AGAIN if index >= AGAIN else index
 
 
 def debug_name(name: str, index: int, *, gradient: bool = False) -> str:

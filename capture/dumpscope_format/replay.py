@@ -12,12 +12,18 @@ The same text is a Python literal once true, false and null are True, False and 
 
 from __future__ import annotations
 
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, final
 
 Value = Any
 
 RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "reporting", "cells", "matrix", "command")
 """Modules of dumpscope_capture.replay in the order in which a script carries their text."""
+
+REGION_RUNTIME: Final = (
+    "arguments", "targets", "running", "measures", "judging", "reporting", "graphs", "regions", "narrowing", "region_reports",
+    "region_command",
+)  # fmt: skip
+"""The same for the script of a region of compiled code."""
 
 
 class _AnyTensor(TypedDict):
@@ -49,6 +55,7 @@ class TensorValue(_AnyTensor, total=False):
     format: int
 
 
+@final
 class CallDocument(TypedDict):
     """One call.
 
@@ -72,5 +79,33 @@ class CallDocument(TypedDict):
     gradients_of: str
     backward: str
     modes: dict[str, Any]
+    seen: dict[str, Any]
+    notes: list[str]
+
+
+@final
+class RegionDocument(TypedDict):
+    """One region of compiled code. args, grads, results, gradients, backward, modes, seen and notes are those of a call, but
+    there is an argument for each input of the graph, a gradient for each of them, and of the results the inputs written to
+
+    name: "Compiled.Net.0"; target: the compiled function; graph: see dumpscope_format.compiled_graph; backend_name: "inductor"
+    changed: inputs that the region writes to; random: states of the generators before it by device, base64, null where it drew
+    none or the dump keeps none
+    """
+
+    name: str
+    target: str
+    graph: dict[str, Any]
+    backend_name: str
+    args: list[Value]
+    kwargs: dict[str, Value]
+    names: list[str]
+    grads: list[Value]
+    results: list[Value]
+    gradients: list[Value]
+    backward: str
+    modes: dict[str, Any]
+    changed: list[str]
+    random: dict[str, str] | None
     seen: dict[str, Any]
     notes: list[str]

@@ -13,6 +13,12 @@ DEVICES: Final = "devices"
 UNRECORDED: Final = "unrecorded"
 """Key of run.json: functions that were called and are no nodes, `torch.Tensor.copy_`, with their numbers."""
 
+FROZEN: Final = "frozen"
+"""Key of run.json: records of frozen parameters that have no file, and the bytes of these tensors."""
+
+TRIGGER: Final = "trigger"
+"""Key of run.json: why this step crossed a limit of a trigger, a list of texts."""
+
 NOTES: Final = "notes"
 """Key of run.json that holds what was recorded in another way than usual: an object of kinds and lists of names."""
 
@@ -28,7 +34,10 @@ GRADIENTS_NOTE: Final = "parameters_grad"
 TRACED_NOTE: Final = "traced"
 """What made a graph of the program while nothing was recorded: `torch.jit.trace`."""
 
-NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE)
+TABLE_NOTE: Final = "table"
+"""A side that was read from a result table of another tool: name of its file."""
+
+NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE, TABLE_NOTE)
 
 SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],
@@ -37,6 +46,9 @@ SETTINGS: Final[dict[str, str | list[str]]] = {
 
 COMPILED_REGIONS: Final = "compiled_regions"
 """Key of run.json that holds what is known about each recorded region of compiled code, by its node without direction."""
+
+BETWEEN_REGIONS: Final = "calls between compiled regions"
+"""Name in `counts` of run.json: calls that ran eagerly inside compiled code and are not recorded."""
 
 COMPILED_GRAPHS: Final = "compiled_graphs"
 """Folder of a step with the texts of the compiled graphs."""

@@ -30,5 +30,12 @@ WRITTEN_KEY: Final = "written"
 """Key of ours in the body of a forward node: records of arguments and buffers that the call wrote into, as they are after it, by
 item (`input.1`, `buffers.running_mean`). They are results: their items are `output.written.input.1`."""
 
+MEASURED_KEY: Final = "measured"
+"""Key of ours in the record of a tensor that was read from a result table: its distances by metric from the item
+of the golden that `golden` names."""
+
+UNINITIALISED_KEY: Final = "uninitialised"
+"""Key of ours in the record of a tensor that a call received, true: nothing, or only parts, had been written to this memory."""
+
 TENSOR_TYPE: Final = "torch.Tensor"
 ARRAY_TYPE: Final = "numpy.ndarray"

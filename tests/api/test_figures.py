@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from plots.tensor_dumps import node_of, write_dump
+from warm_python import warm_python
 
 from api.conftest import BASE, Client, compare
 from api.test_comparisons import fits, get
@@ -233,7 +233,7 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
 
 def test_two_tensors_with_a_view_between_them_are_drawn_in_the_shape_of_the_target(tmp_path: Path) -> None:
     for name in ("transformer_L1_fault", "transformer_L2_good"):
-        subprocess.run([sys.executable, ATEN_MODELS, tmp_path, name], check=True, capture_output=True)
+        subprocess.run([warm_python(), ATEN_MODELS, tmp_path, name], check=True, capture_output=True)
     settings = Settings(data_dir=tmp_path / "data", roots=[tmp_path], executor="threads:2")
     with TestClient(create_app(settings), base_url=BASE) as client:
         comparison = compare(client, tmp_path / "transformer_L1_fault", tmp_path / "transformer_L2_good")

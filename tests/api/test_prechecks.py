@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 from index.databases import KINDS, empty_url
+from warm_python import warm_python
 
 from api.conftest import BASE, Client, Make, compare, register, settled
 from dumpscope.api.app import create_app
@@ -33,7 +34,7 @@ def checked(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the pre-check of target_fault, step 0."""
     folder = tmp_path_factory.mktemp("checked")
     refs = [ref for ref in discover(str(dumps / "target_fault")).ranks if ref.step == 0]
-    precheck(refs, folder, Workers(python=sys.executable, jobs=2), resume=False, path=str(dumps / "target_fault"))
+    precheck(refs, folder, Workers(python=warm_python(), jobs=2), resume=False, path=str(dumps / "target_fault"))
     return folder
 
 
@@ -175,7 +176,7 @@ def test_a_later_result_replaces_an_earlier_one_and_all_can_be_forgotten(
 @pytest.fixture
 def lending(make_settings: Make) -> Iterator[Client]:
     """A server that has a Python with torch."""
-    with TestClient(create_app(make_settings(python=sys.executable)), base_url=BASE) as running:
+    with TestClient(create_app(make_settings(python=warm_python())), base_url=BASE) as running:
         yield running
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from index.databases import KINDS, empty_url
+from warm_python import warm_python
 
 from api.conftest import BASE, Client, register, settled
 from api.test_result_files import exported, opened
@@ -24,7 +24,7 @@ SCRIPT = Path(__file__).resolve().parents[1] / "pipeline" / "three_runs.py"
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for name, (dtype, *fault) in RUNS.items():
-        command = [sys.executable, str(SCRIPT), str(folder / name), dtype, "tensor", *fault]
+        command = [warm_python(), str(SCRIPT), str(folder / name), dtype, "tensor", *fault]
         subprocess.run(command, check=True, capture_output=True)
     return folder
 

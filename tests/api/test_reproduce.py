@@ -6,11 +6,11 @@ import ast
 import io
 import json
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
 from api.conftest import Client, compare, register, settled
 
@@ -68,7 +68,7 @@ def test_the_archive_of_a_call_is_told_before_it_is_made_and_runs_where_it_is_un
     )
     assert "Functional.softmax.1.forward" in (clean / "plots" / "error-order.svg").read_text()
     pytest.importorskip("torch")
-    command = [sys.executable, "-I", "reproduce.py", "--json"]
+    command = [warm_python(), "-I", "reproduce.py", "--json"]
     ran = subprocess.run(command, cwd=clean, capture_output=True, text=True, timeout=240, check=False)
     assert json.loads(ran.stdout.splitlines()[-1])["recorded"] == "error", ran.stderr
 

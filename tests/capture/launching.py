@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from warm_python import warm_python
 
 from capture.peer_runs import Case
 
 TESTS = Path(__file__).parents[1]
 TIMEOUT = 600
+IMPORTED = {"dumpscope": "torch,torch._dynamo", "msprobe": "torch,torch._dynamo,msprobe.pytorch"}
+"""Engine -> what its processes have imported already."""
+MSPROBE = "import sys; from msprobe.msprobe import main; sys.exit(main())"
+"""The command msprobe as a program."""
 
 
 def launch(engine: str, folder: Path, cases: Sequence[Case], python: str, *, size: int = 1) -> None:
@@ -25,13 +30,15 @@ def launch(engine: str, folder: Path, cases: Sequence[Case], python: str, *, siz
     for rank, share in enumerate(shares):
         listed = folder / f"cases{rank}.json"
         listed.write_text(json.dumps(list(share)), encoding="utf-8")
-        commands.append([python, "-m", "capture.peer_runs", engine, str(folder), str(listed)])
+        commands.append(
+            [warm_python(IMPORTED[engine], python), "-m", "capture.peer_runs", engine, str(folder), str(listed)]
+        )
     _run(commands, [_ranks(rank, size) if size > 1 else {} for rank in range(len(commands))], folder)
 
 
 def launch_together(module: str, words: Sequence[str], folder: Path, *, size: int) -> None:
     """Run `python -m module words` as ranks of one launch, in a folder."""
-    command = [sys.executable, "-m", module, *words]
+    command = [warm_python(), "-m", module, *words]
     _run([command] * size, [_ranks(rank, size) for rank in range(size)], folder)
 
 

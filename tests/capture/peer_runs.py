@@ -6,15 +6,17 @@ With RANK and WORLD_SIZE in the environment the processes of one launch meet in 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import torch.distributed as dist
+from warm_python import finish
 
 from capture import dist_models, peer_models
 
@@ -40,7 +42,7 @@ def config(engine: str, case: Case, folder: Path) -> str:
         case["task"]: {"summary_mode": case["summary"], **case.get("section", {})},
     }  # fmt: skip
     if engine == "dumpscope":
-        settings["backward"] = "msprobe"
+        settings["backward"] = settings["numbering"] = "msprobe"
     path = folder / f"{case['name']}.{os.getpid()}.json"
     path.write_text(json.dumps(settings), encoding="utf-8")
     return str(path)
@@ -66,17 +68,13 @@ def main(engine: str, where: str, cases: str) -> int:
         from msprobe.pytorch import PrecisionDebugger as Debugger  # type: ignore[import-not-found]  # noqa: PLC0415
     else:
         from dumpscope_capture import PrecisionDebugger as Debugger  # noqa: PLC0415
+    gc.collect()
+    gc.freeze()  # a child that looked at what was imported would copy it
     failed = 0
     for case in json.loads(Path(cases).read_text(encoding="utf-8")):
         child = os.fork()
         if child == 0:
-            try:
-                run(Debugger, engine, case, Path(where))
-            except BaseException:
-                traceback.print_exc()
-                sys.stderr.flush()
-                os._exit(1)
-            sys.exit(0)
+            os._exit(finish(partial(run, Debugger, engine, case, Path(where))))
         _, status = os.waitpid(child, 0)
         if status:
             failed += 1

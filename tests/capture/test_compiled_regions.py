@@ -17,6 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 import torch.utils.checkpoint
 from torch import nn
 
+from dumpscope.cli.commands.info import describe
+from dumpscope.readers import discover
 from dumpscope_capture.hooks.functions import mode_stack
 
 Numbers = list[list[torch.Tensor]]
@@ -337,6 +339,11 @@ def test_graph_is_the_default_and_eager_looks_inside(make: Any, read: Any) -> No
     assert not any(name.startswith("Compiled.") for name in read().data)
 
 
+def info_of(folder: Path) -> list[dict[str, Any]]:
+    found, _ = describe(folder, discover(str(folder)))
+    return list(found["units"])
+
+
 def _program(kind: str) -> tuple[nn.Module, Any, Callable[[torch.Tensor], torch.Tensor]]:
     """A model, what `start` gets, and a training step with AdamW that returns the loss."""
     model: Any = nn.Sequential(Block(drop=0.2, breaks=False), Block(drop=0.2, breaks=False))
@@ -434,6 +441,10 @@ def test_calls_that_dynamo_gives_up_are_told_of_and_their_parameters_kept(
     assert "Module.head.Linear.parameters_grad.0" in read(1).data
     assert read(1).run["counts"] == {"calls between compiled regions": 2}
     assert caplog.text.count("calls ran eagerly inside compiled code") == 1
+    (unit,) = [one for one in info_of(read(1).folder) if one["compiled"]]
+    assert unit["compiled"] == {
+        "regions": 4, "graphs": 4, "backends": {"aot_eager": 4}, "graph_breaks": 2, "calls_between": 2,
+    }  # fmt: skip
 
 
 _LEVELS = [("mix", True, 0), ("mix", False, 0), ("L1", False, 0), ("L0", True, 1)]
@@ -479,7 +490,13 @@ def test_a_compiled_run_is_compared_with_an_eager_one(
         assert gradients
         assert all(pair["target"] and pair["golden"] for pair in gradients)
     alone = {pair["leftover"] for pair in document["pairs"] if pair["leftover"] not in (None, "inside")}
-    assert alone == ({"left_out"} if one_sided else set())
+    assert alone == ({"left_out", "compiled"} if one_sided else set())
+    counted = {one["reason"]: one for one in document["coverage"]["reasons"]}
+    assert {one["group"] for one in counted.values() if one["missing"]} == set()
+    assert ("compiled" in counted) is bool(one_sided)
+    if one_sided:
+        assert counted["compiled"]["group"] == "left_out"
+        assert counted["compiled"]["items"] > 0
     region = "Compiled.blocks.1.Block.0" if part else "Compiled.Net.0"
     fused = [
         pair for pair in document["pairs"] if pair["node"].startswith(region) and pair["target"] and pair["golden"]

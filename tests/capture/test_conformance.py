@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 import torch
+from warm_python import warm_python
 
 from capture import peer_models
 from capture.differences import EXTRA, INPLACE, MISSING, check_step, differences, hashes_in
-from capture.launching import launch
+from capture.launching import IMPORTED, MSPROBE, launch
 from capture.peer_runs import Case
 from capture.test_peer import stored_cases
 
@@ -244,7 +245,7 @@ def _hashes(reference: Step, node: str) -> Iterator[str]:
 
 
 def _msprobe(*arguments: str) -> str:
-    command = [str(Path(PEER).with_name("msprobe")), *arguments]
+    command = [warm_python(IMPORTED["msprobe"], PEER), "-c", MSPROBE, *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout + done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_python import warm_python
 
 from dumpscope.domain.records import Role
 from dumpscope.readers import discover, read_rank
@@ -26,7 +27,7 @@ def crashed(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, list[
     """A dump folder, and (step, node, greatest input) of what was finished before the end."""
     root = tmp_path / "run"
     run = subprocess.run(
-        [sys.executable, str(SCRIPT), str(root), request.param, "statistics"],
+        [warm_python(), str(SCRIPT), str(root), request.param, "statistics"],
         check=False,
         capture_output=True,
         text=True,
@@ -71,7 +72,7 @@ BEFORE["mix"] = [node for pair in zip(BEFORE["L1"], BEFORE["L0"], strict=True) f
 
 
 def _train(root: Path, level: str, how: str) -> int:
-    command = [sys.executable, str(TRAINING), str(root), level, how]
+    command = [warm_python(), str(TRAINING), str(root), level, how]
     return subprocess.run(command, check=False, capture_output=True, timeout=120).returncode
 
 
@@ -131,7 +132,7 @@ def test_only_the_step_that_did_not_end_is_reported(crashed: tuple[Path, list[tu
 
 
 def test_the_command_line_tells_of_the_killed_run(tmp_path: Path) -> None:
-    run = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "kill", "tensor"]
+    run = [warm_python(), str(SCRIPT), str(tmp_path / "run"), "kill", "tensor"]
     assert subprocess.run(run, check=False, capture_output=True, timeout=120).returncode == -9
     told = json.loads(_cli("info", str(tmp_path / "run"), "--json").stdout)
     assert any("journal" in problem["message"] for problem in told["problems"])
@@ -139,7 +140,7 @@ def test_the_command_line_tells_of_the_killed_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["kill", "exit", "abort"])
 def test_the_tensor_files_of_calls_that_ended_are_all_there(tmp_path: Path, how: str) -> None:
-    run = [sys.executable, str(SCRIPT), str(tmp_path / "run"), how, "tensor"]
+    run = [warm_python(), str(SCRIPT), str(tmp_path / "run"), how, "tensor"]
     subprocess.run(run, check=False, capture_output=True, timeout=120)
     assert len(discover(tmp_path / "run").ranks) == 3
     for ref in discover(tmp_path / "run").ranks:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from warm_python import warm_python
 
 from dumpscope_capture import ConfigError, PrecisionDebugger, random_save, seed_all, seeding
 from dumpscope_capture.config import ConfigWatcher
@@ -685,7 +685,7 @@ debugger.step()
     debugger = make(level="L1")
     debugger.start(rank_id=0)
     torch.relu(torch.ones(3))
-    done = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True)
+    done = subprocess.run([warm_python(), str(script)], check=True, capture_output=True, text=True)
     debugger.stop()
     debugger.step()
     assert "another process writes into" in done.stderr
@@ -693,7 +693,7 @@ debugger.step()
     assert [folder.name[:4] for folder in folders] == ["proc", "rank"]
     nodes = [list(json.loads((folder / "dump.json").read_text())["data"]) for folder in folders]
     assert nodes == [["Torch.tanh.0.forward"], ["Torch.relu.0.forward"]]
-    again = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True)
+    again = subprocess.run([warm_python(), str(script)], check=True, capture_output=True, text=True)
     assert "held an earlier run's dump" in again.stderr  # nobody has the folder any more
 
 

@@ -45,6 +45,28 @@ def test_an_unchanged_tensor_is_measured_once(recorder: Recorder, monkeypatch: p
     assert measured(recorder, value[1:], monkeypatch)[1] == 1
 
 
+def test_small_tensors_of_equal_bytes_and_shape_are_measured_once(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = torch.randn(300)
+    assert measured(recorder, value, monkeypatch)[1] == 1
+    assert measured(recorder, value.clone().requires_grad_(), monkeypatch)[1] == 0
+    assert measured(recorder, value.view(10, 30), monkeypatch)[1] == 1
+    assert measured(recorder, value.view(10, 30).t(), monkeypatch)[1] == 1
+    assert measured(recorder, value.view(torch.int32), monkeypatch)[1] == 1
+    for number in (0.0, -0.0, -math.inf, math.inf):  # past autograd: the version stays
+        value.numpy()[7] = number
+        assert measured(recorder, value, monkeypatch)[1] == 1
+        assert measured(recorder, value, monkeypatch)[1] == 0
+
+
+def test_the_bytes_of_small_tensors_are_forgotten_when_they_are_many() -> None:
+    recorder = Recorder(task="statistics")
+    for number in range(1500):
+        recorder.record(torch.full((2000,), float(number)), "x")
+        assert recorder.dedup._small_bytes == sum(len(content) for _, _, content in recorder.dedup._small) < 5_000_000
+
+
 @pytest.mark.parametrize("size", [4096, 131_072, 300_001])
 def test_an_unchanged_tensor_of_any_size_is_measured_once(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch, size: int

@@ -309,22 +309,27 @@ def test_threads_of_the_program_are_recorded_inside_their_modules(make: Any, rea
     assert not read().errors
 
 
-def test_recomputed_calls_are_nodes_of_the_open_backward(make: Any, read: Any) -> None:
+@pytest.mark.parametrize(
+    ("numbering", "linear"), [("own", "forward.1000000 backward.0"), ("msprobe", "forward.1 backward.1")]
+)
+def test_recomputed_calls_are_nodes_of_the_open_backward(make: Any, read: Any, numbering: str, linear: str) -> None:
     from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
 
     model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-    debugger = make(level="mix")
+    debugger = make(level="mix", numbering=numbering)
     debugger.start(model)
     checkpoint(model, X.clone().requires_grad_(), use_reentrant=True).sum().backward()
     debugger.stop()
     debugger.step()
     data = read().data
-    assert "Module.0.Linear.forward.1" in data
-    assert "Module.0.Linear.backward.1" in data
+    forward, backward = linear.split()
+    assert f"Module.0.Linear.{forward}" in data
+    assert f"Module.0.Linear.{backward}" in data
 
 
+@pytest.mark.parametrize(("numbering", "number"), [("own", "1000000"), ("msprobe", "1")])
 @pytest.mark.parametrize("reentrant", [True, False])
-def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool) -> None:
+def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool, numbering: str, number: str) -> None:
     from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
 
     class Doubled(torch.autograd.Function):
@@ -337,15 +342,19 @@ def test_recomputed_calls_carry_a_mark(make: Any, read: Any, reentrant: bool) ->
             return torch.mul(gradient, 2)  # a call of the backward pass, and none that is made again
 
     model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-    debugger = make(level="mix")
+    debugger = make(level="mix", numbering=numbering)
     debugger.start(model)
     x = Doubled.apply(X.clone().requires_grad_())
     checkpoint(model, x, use_reentrant=reentrant).sum().backward()
     debugger.stop()
     debugger.step()
     marked = {name for name, body in read().data.items() if "recomputed" in body}
-    assert marked >= {"Functional.linear.1.forward", "Module.0.Linear.forward.1", "Torch.tanh.1.forward"}
-    assert all(".1" in name for name in marked)
+    assert marked >= {
+        f"Functional.linear.{number}.forward",
+        f"Module.0.Linear.forward.{number}",
+        f"Torch.tanh.{number}.forward",
+    }
+    assert all(f".{number}" in name for name in marked)
     assert "Torch.mul.0.forward" in read().data
     assert not read().errors
 

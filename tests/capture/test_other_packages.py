@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import random
@@ -20,7 +19,7 @@ from torch import nn
 from dumpscope_capture import seed_all, seeding
 from dumpscope_capture.device.environment import describe_run
 from dumpscope_capture.hooks.collectives import PENDING_LIMIT
-from dumpscope_capture.replay.command import load_npu
+from dumpscope_capture.replay.targets import load_npu
 from dumpscope_capture.values import statistics
 
 NAMES: Final = (
@@ -196,10 +195,10 @@ def test_a_broken_torch_npu_fails_only_what_needs_it(
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(importlib, "import_module", fail)
-    options = argparse.Namespace(device=device, devices=devices)
+    asked = [device, *(devices or "").split(",")]
     if "npu" in f"{device}{devices}":
         with pytest.raises(ImportError, match="libhccl"):
-            load_npu(options)
+            load_npu(asked)
     else:
-        load_npu(options)
+        load_npu(asked)
         assert "torch_npu is installed and cannot be imported" in capsys.readouterr().err

@@ -354,10 +354,11 @@ def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None
     }  # fmt: skip
     assert set(found["origins"][0]) == {
         "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "ranks", "spread", "stack",
-        "evidence_said", "advice_said", "frames", "hidden",
+        "evidence_said", "advice_said", "frames", "hidden", "module", "called_at",
     }  # fmt: skip
     assert set(found["first_no"]) == {
         "step",
+        "called_at",
         "rank",
         "node",
         "item",

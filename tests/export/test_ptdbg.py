@@ -215,7 +215,7 @@ def test_the_suspect_is_the_cause_and_the_line_is_where_it_stands(fault: Compare
     number = int(line.removeprefix("Line: "))
     lines = list(csv.reader(io.StringIO("".join(ptdbg_csv(table)))))
     assert lines[number - 1][0] == "Functional_softmax_1_forward_output"
-    assert said.startswith("Expert Advice: The input is equal, the output does not.")
+    assert said.startswith("Expert Advice: The input is equal; the output differs.")
 
 
 def test_a_cause_in_what_came_in_is_named_there(dumps: Path) -> None:

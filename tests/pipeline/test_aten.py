@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from readers.ptdbg_dumps import convert
+from warm_python import warm_python
 
 from dumpscope.domain.facts import Leftover
 from dumpscope.domain.records import Direction, NodeKind
@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("aten")
     for net in NETS:
         for what in ("L1_good", "L2_good", "L0_good", "mix_good", "L1_fault", "L2_fault", "L1_step", "L2_step"):
-            subprocess.run([sys.executable, SCRIPT, folder, f"{net}_{what}"], check=True, capture_output=True)
+            subprocess.run([warm_python(), SCRIPT, folder, f"{net}_{what}"], check=True, capture_output=True)
     return folder
 
 

@@ -74,3 +74,13 @@ def test_a_jump_in_a_drift_is_the_call_that_made_it(tmp_path: Path, tensors: boo
 @pytest.mark.parametrize("errors", [[1e-6 * (1 + call) for call in range(CALLS)], [1e-6] * CALLS])
 def test_rounding_that_adds_up_is_no_finding(tmp_path: Path, errors: list[float]) -> None:
     assert origins(tmp_path, errors, tensors=True) == []
+
+
+def test_a_jump_that_no_other_rule_names_is_no_drift(tmp_path: Path) -> None:
+    """The inputs of the call that jumps were not stored, so only the growth tells."""
+    errors = [1e-5 if call < 30 else 0.1 for call in range(CALLS)]
+    golden = chain(tmp_path / "golden", [0.0] * CALLS, tensors=False)
+    target = chain(tmp_path / "target", errors, tensors=False)
+    found, _ = compare(target, golden)
+    assert [(one.node, one.kind) for one in found.origins] == [("Functional.linear.30.forward", "computation")]
+    assert "without a jump" not in found.origins[0].evidence

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_python import warm_python
 
 from dumpscope.domain.facts import METHOD_WORDS, Class, Verdict
 from pipeline.comparing import compare
@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("fused_model.py")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fused")
     for name, *how in (("fused", "fused"), ("plain", "plain"), ("fault", "fused", "1.03")):
-        subprocess.run([sys.executable, SCRIPT, folder / name, *how], check=True, capture_output=True)
+        subprocess.run([warm_python(), SCRIPT, folder / name, *how], check=True, capture_output=True)
     return folder
 
 

@@ -98,8 +98,8 @@ def test_ties_that_reach_values_are_told_as_order_and_not_as_a_wrong_kernel(dump
 
     answer, _ = pair(dumps, tmp_path, integers, reaching, replaced="Torch.argsort.0.")
     assert [(one.node, one.kind) for one in answer.origins] == [("Torch.argsort.0.forward", "configuration")]
-    assert "Only the order of indices differs" in answer.origins[0].evidence
-    assert "No kernel is at fault" in answer.origins[0].advice
+    assert "Only indices differ" in answer.origins[0].evidence
+    assert "no kernel is at fault" in answer.origins[0].advice
 
 
 def test_wrong_values_of_a_sort_are_its_fault(dumps: Path, tmp_path: Path) -> None:

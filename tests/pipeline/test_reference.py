@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_python import warm_python
 
 from dumpscope.domain.distances import FARTHER
 from dumpscope.domain.facts import Verdict
@@ -33,7 +33,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     script = str(Path(__file__).with_name("three_runs.py"))
     for name, (dtype, *fault) in RUNS.items():
         subprocess.run(
-            [sys.executable, script, str(folder / name), dtype, request.param, *fault], check=True, capture_output=True
+            [warm_python(), script, str(folder / name), dtype, request.param, *fault], check=True, capture_output=True
         )
     return folder
 
@@ -119,7 +119,7 @@ def test_a_reference_equal_to_the_golden_changes_no_cause(runs: Path) -> None:
 def test_two_sides_far_larger_than_the_reference_are_told_apart(tmp_path: Path) -> None:
     script = str(Path(__file__).with_name("three_runs.py"))
     for name, factor in (("target", "1e4"), ("golden", "30"), ("reference", "1")):
-        command = [sys.executable, script, str(tmp_path / name), "float32", "statistics", "2", factor]
+        command = [warm_python(), script, str(tmp_path / name), "float32", "statistics", "2", factor]
         subprocess.run(command, check=True, capture_output=True)
     assert causes(compared(tmp_path, "target", "golden")[0]) == ["Functional.layer_norm.2.forward"]
     answer, _ = compared(tmp_path, "golden", "target")

@@ -38,6 +38,11 @@ CASES: dict[str, tuple[Group, Run, Run]] = {
     ),
     "checkpoint": (group("gpt", checkpointed=True), replace(STATISTICS, faults=(scaled("gelu", 1),)), STATISTICS),
     "run_again": (group("gpt", checkpointed=True), replace(STATISTICS, faults=(scaled("gelu", 2),)), STATISTICS),
+    "run_again_noisy": (
+        group("gpt", checkpointed=True),
+        replace(STATISTICS, noise=21, faults=(scaled("gelu", 2, 1.1),)),
+        STATISTICS,
+    ),
     "autocast": (group("gpt", "autocast"), replace(STATISTICS, noise=14, faults=(scaled("_softmax", 1),)), STATISTICS),
     "autocast_healthy": (group("gpt", "autocast"), replace(STATISTICS, noise=15), STATISTICS),
     "checkpoint_healthy": (group("conv", checkpointed=True), replace(STATISTICS, noise=16), STATISTICS),

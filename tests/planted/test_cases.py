@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from pipeline.comparing import compare
+from warm_python import warm_python
 
 from dumpscope.domain.facts import METHOD_WORDS
 from dumpscope.domain.result import Answer, Unit
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch makes 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("cases")
-    command = [sys.executable, "-m", "planted.cases", str(out)]
+    command = [warm_python(), "-m", "planted.cases", str(out)]
     subprocess.run(command, cwd=Path(__file__).parents[1], check=True, capture_output=True)
     return out
 
@@ -44,7 +44,10 @@ def test_a_fault_in_the_second_micro_batch_is_found_although_the_first_flipped_s
     assert named(cases, name)[:1] == [("Functional.conv2d.5.forward", "computation")]
 
 
-@pytest.mark.parametrize(("name", "node"), [("checkpoint", "gelu.1"), ("run_again", "gelu.2")])
+@pytest.mark.parametrize(
+    ("name", "node"),
+    [("checkpoint", "gelu.1"), ("run_again", "gelu.1000001"), ("run_again_noisy", "gelu.1000001")],
+)
 def test_a_fault_under_a_checkpoint_is_named_where_it_ran(cases: Path, name: str, node: str) -> None:
     assert named(cases, name) == [(f"Functional.{node}.forward", "computation")]
 

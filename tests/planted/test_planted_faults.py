@@ -12,11 +12,11 @@ import math
 import os
 import secrets
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
 from planted.scoring import Scored, scored
 
@@ -33,7 +33,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[Scored]]:
     seed = int(os.environ.get("DUMPSCOPE_PLANTED_SEED") or secrets.randbelow(1 << 30))
     out = tmp_path_factory.mktemp("planted")
     tests = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "planted.pairs", str(out), "--pairs", str(PAIRS), "--seed", str(seed)]
+    command = [warm_python(), "-m", "planted.pairs", str(out), "--pairs", str(PAIRS), "--seed", str(seed)]
     made = subprocess.run([*command, "--healthy", "0.3"], cwd=tests, capture_output=True, text=True, check=False)
     assert made.returncode == 0, f"seed {seed}: {made.stderr[-2000:]}"
     return seed, [scored(out, json.loads(line)) for line in (out / "pairs.jsonl").read_text().splitlines()]
@@ -84,7 +84,7 @@ def test_healthy_pairs_are_silent(rows: tuple[int, list[Scored]]) -> None:
 def test_a_run_that_was_broken_off_ends_with_the_same_pairs_as_one_of_its_seed_that_was_not(tmp_path: Path) -> None:
     def make(name: str, pairs: int) -> str:
         options = ["--pairs", str(pairs), "--seed", "11", "--group", "1"]
-        command = [sys.executable, "-m", "planted.pairs", str(tmp_path / name), *options]
+        command = [warm_python(), "-m", "planted.pairs", str(tmp_path / name), *options]
         subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=True)
         return (tmp_path / name / "pairs.jsonl").read_text()
 

@@ -279,7 +279,7 @@ def reach(entry: dict[str, Any], shows: bool) -> str:
         return "buried"
     if floors and entry["cause"] not in ("weight", "input"):
         place = "owner_out" if shows and entry["owner"] else "first_out"
-        strength = seen[place]
+        strength = seen[place] or 0.0
         if strength < ABOVE_NOISE * max(floor[place] or 0.0 for floor in floors):
             return "buried"
         if strength < 1:

@@ -6,7 +6,6 @@ import json
 import math
 import re
 import subprocess
-import sys
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from warm_python import warm_python
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.bisect import through_runner
@@ -122,7 +122,7 @@ def test_a_python_command_goes_through_the_runner(command: str, run: str) -> Non
 
 
 def loss(*wrong: int) -> float:
-    done = subprocess.run([sys.executable, PROGRAM, *map(str, wrong)], capture_output=True, text=True, check=True)
+    done = subprocess.run([warm_python(), PROGRAM, *map(str, wrong)], capture_output=True, text=True, check=True)
     found = re.search(r"loss (\S+)", done.stdout)
     assert found is not None
     return float(found[1])
@@ -141,7 +141,7 @@ def search(folder: Path, *wrong: int, more: Sequence[str] = ()) -> list[str]:
         str(folder),
         "--json",
     ]
-    return [*command, *more, "--", sys.executable, str(PROGRAM), *map(str, wrong)]
+    return [*command, *more, "--", warm_python(), str(PROGRAM), *map(str, wrong)]
 
 
 def test_planted_calls_of_a_program_are_found_and_a_search_goes_on(tmp_path: Path, capfd: Any) -> None:

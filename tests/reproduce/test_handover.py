@@ -13,6 +13,7 @@ import pytest
 from dumpscope.cli.app import status
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_python import COLD
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.precheck import DETAILS, RESULTS, STATE, Workers, precheck
@@ -17,11 +18,14 @@ from dumpscope.readers import discover
 from dumpscope.reproduce.tables import DETAIL_COLUMNS, RESULT_COLUMNS
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 PEER: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "peer_verdicts.json").read_text())
 """What msprobe 26.2.0 says of the dumps when its device is the CPU: API -> forward, backward."""
 
-HERE = Workers(python=sys.executable, jobs=2)
+
+def workers() -> Workers:
+    return Workers(python=sys.executable, jobs=2)
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -62,7 +66,7 @@ def peer_differs(name: str, node: str, side: int) -> bool:
 @pytest.mark.parametrize("name", sorted(PEER))
 def test_verdicts_by_msprobes_thresholds_are_those_of_msprobe(name: str, dumps: Path, tmp_path: Path) -> None:
     refs = [ref for ref in discover(str(dumps / name)).ranks if ref.step == 0]
-    precheck(refs, tmp_path / "out", HERE, resume=False)
+    precheck(refs, tmp_path / "out", workers(), resume=False)
     ours = by_name(tmp_path / "out")
     assert list(ours) == list(PEER[name])
     for node, theirs in PEER[name].items():
@@ -91,7 +95,7 @@ def test_recorded_results_that_are_wrong_are_those_of_kernels_made_wrong(
     name: str, wrong: set[str], dumps: Path, tmp_path: Path
 ) -> None:
     refs = [ref for ref in discover(str(dumps / name)).ranks if (ref.step, ref.rank or 0) == (0, 0)]
-    precheck(refs, tmp_path, HERE, resume=False)
+    precheck(refs, tmp_path, workers(), resume=False)
     rows = by_name(tmp_path)
     assert {call for call, row in rows.items() if row["Recorded Verdict"] == "error"} == wrong
     assert {row["Verdict"] for row in rows.values()} <= {"pass", "SKIP"}
@@ -148,8 +152,8 @@ def test_a_call_that_kills_its_process_is_a_row_and_the_others_are_judged(dumps:
 def test_a_call_that_hangs_is_a_row(dumps: Path, tmp_path: Path) -> None:
     slow = tmp_path / "slow.py"
     slow.write_text("import time, torch\ntorch.nn.functional.max_pool2d = lambda *a, **k: time.sleep(600)\n")
-    workers = Workers(python=sys.executable, prelude=str(slow), call_seconds=20.0, only=("max_pool2d",))
-    precheck(discover(str(dumps / "conv_L1")).ranks, tmp_path / "out", workers, resume=False)
+    impatient = Workers(python=sys.executable, prelude=str(slow), call_seconds=20.0, only=("max_pool2d",))
+    precheck(discover(str(dumps / "conv_L1")).ranks, tmp_path / "out", impatient, resume=False)
     rows = by_name(tmp_path / "out")
     assert rows["Functional.max_pool2d.0"]["Reason"] == "no answer after 20 s"
     assert rows["Functional.relu.0"]["Reason"] == "not on the white list"
@@ -239,7 +243,7 @@ def test_a_python_without_torch_is_refused_in_one_line(dumps: Path, tmp_path: Pa
     folder = tmp_path / "bin"
     folder.mkdir()
     python = folder / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{COLD}" -S -I "$@"\n')
     python.chmod(0o755)
     command = [sys.executable, "-m", "dumpscope", "precheck", str(dumps / "conv_L1"), "-o", str(tmp_path / "out")]
     done = subprocess.run([*command, "--python", python], capture_output=True, text=True, check=False, timeout=120)
@@ -263,11 +267,11 @@ set_dump_switch("OFF")
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+def alone(tmp_path_factory: pytest.TempPathFactory, warm: None) -> dict[str, dict[str, str]]:
     """Details of calls that draw numbers, choose a type or compute in 16 bits, by the call."""
     folder = tmp_path_factory.mktemp("drawn")
     subprocess.run([sys.executable, "-c", DRAWN], cwd=folder, check=True, capture_output=True, timeout=120)
-    precheck(discover(str(folder / "out")).ranks, folder / "tables", HERE, resume=False)
+    precheck(discover(str(folder / "out")).ranks, folder / "tables", workers(), resume=False)
     return {row["API Name"].partition(".0.forward")[0]: row for row in table(folder / "tables" / DETAILS)}
 
 
@@ -287,3 +291,37 @@ def test_faq_m_precheck_4_what_is_drawn_is_judged_by_its_share_of_zeros_and_says
 def test_faq_m_precheck_5_each_row_says_the_type_of_its_reference(alone: dict[str, dict[str, str]]) -> None:
     row = alone["Tensor.__matmul__"]
     assert (row["Bench Dtype"], row["DEVICE Dtype"]) == ("torch.float32", "torch.bfloat16")
+
+
+@pytest.mark.parametrize("prelude", [True, False])
+def test_a_gelu_of_another_formula_is_doubtful_and_never_right(tmp_path: Path, prelude: bool, capsys: Any) -> None:
+    """tanh in place of erf is off by some 200 times what rounding does: a warning, here and in the dump or in the dump alone."""
+    other = (
+        "import torch\nright = torch.nn.functional.gelu\n"
+        "torch.nn.functional.gelu = lambda x, **k: right(x, **(k if x.dtype is torch.float64 else {'approximate': 'tanh'}))\n"
+    )
+    (tmp_path / "other.py").write_text(other)
+    recorded = tmp_path / "recorded.py"
+    recorded.write_text(
+        "import torch\nfrom dumpscope_capture import PrecisionDebugger\n"
+        f"d = PrecisionDebugger(dump_path={str(tmp_path / 'dump')!r}, task='tensor', level='L1')\n"
+        "x = torch.linspace(-0.5, 0.5, 600)\nd.start()\nk = torch.nn.functional.gelu(x)\nd.stop()\nd.step()\n"
+    )
+    source = recorded.read_text().replace("gelu(x)", "gelu(x, approximate='tanh')")
+    recorded.write_text(source)
+    subprocess.run([sys.executable, str(recorded)], check=True, timeout=300, capture_output=True)
+    (dump,) = (tmp_path / "dump").rglob("dump.json")
+    held = json.loads(dump.read_text())
+    held["data"]["Functional.gelu.0.forward"]["input_kwargs"] = {}  # the kernel used tanh though nobody asked for it
+    dump.write_text(json.dumps(held))
+    status(["reproduce", str(tmp_path / "dump"), "Functional.gelu.0", "-o", str(tmp_path / "one.py"), "--copy"])
+    capsys.readouterr()
+    command = [
+        sys.executable,
+        str(tmp_path / "one.py"),
+        *(["--prelude", str(tmp_path / "other.py")] if prelude else []),
+    ]
+    done = subprocess.run(command, timeout=300, capture_output=True, text=True, check=False)
+    assert "Right here, and right in the dump" not in done.stdout
+    assert ("Doubtful here and in the dump" if prelude else "Right here, doubtful in the dump") in done.stdout
+    assert "tanh in place of erf" in done.stdout

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from capture.launching import IMPORTED, MSPROBE
+from warm_python import warm_python
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.precheck import DETAILS, Workers, precheck
@@ -20,6 +22,7 @@ from dumpscope.reproduce.standards import COMPARED_DETAILS, COMPARED_RESULTS, co
 from dumpscope.reproduce.tables import DETAIL_COLUMNS, METRICS
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 PEER = os.environ.get("DUMPSCOPE_PEER_PYTHON", "")
 
@@ -35,7 +38,7 @@ BLANK = ("nonfinite", "rel_share", "abs_share", "unequal", "ulp_max", "ulp_mean"
 
 
 @pytest.fixture(scope="module")
-def devices(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def devices(dumps: Path, tmp_path_factory: pytest.TempPathFactory, warm: None) -> dict[str, Path]:
     """Pre-checks of one dump on devices that err by different amounts: exact, a (gelu 2 %), b (gelu, linear 1e-4), c."""
     folder = tmp_path_factory.mktemp("devices")
     refs = [ref for ref in discover(str(dumps / "golden")).ranks if ref.step == 0]
@@ -79,7 +82,7 @@ def test_verdicts_and_ratios_are_those_of_msprobe(
     devices: dict[str, Path], tmp_path: Path, mine: str, other: str
 ) -> None:
     given = [as_msprobe(devices[name], tmp_path / side) for name, side in ((mine, "npu"), (other, "gpu"))]
-    command = [PEER, "-c", "import sys; from msprobe.msprobe import main; sys.exit(main())", "api_precision_compare"]
+    command = [warm_python(IMPORTED["msprobe"], PEER), "-c", MSPROBE, "api_precision_compare"]
     out = tmp_path / "peer"
     whole = [*command, "-npu", given[0], "-gpu", given[1], "-o", out]
     done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)

@@ -15,6 +15,7 @@ from dumpscope.cli.app import status
 from reproduce import run_scripts
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("warm")
 
 
 def entry(tensor: Any, storage: int = 0, **more: Any) -> dict[str, Any]:

@@ -56,6 +56,17 @@ def cut_rank(source: Path, to: Path, rank: str = "rank1") -> Path:
     return to
 
 
+def died(source: Path, to: Path, last: str) -> Path:
+    """The run raised after the call `last` and was recorded up to it."""
+
+    def change(data: dict[str, Any]) -> None:
+        names = list(data)
+        for name in names[names.index(last) + 1 :]:
+            del data[name]
+
+    return _changed(source, to, change)
+
+
 def renamed(source: Path, to: Path, names: dict[str, str]) -> Path:
     """Calls have other names."""
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from ui.conftest import Server
 from ui.driving import ask, finished, start
-from ui.made import cut_rank, late, other_inputs
+from ui.made import cut_rank, died, late, other_inputs
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -21,6 +21,7 @@ def made(generated: Path, dumps: Path) -> Path:
     other_inputs(dumps / "stat_golden", folder / "other_inputs")
     late(dumps / "stat_golden", folder / "late", "Functional.linear.4.forward")
     cut_rank(dumps / "dist2_stat_fault", folder / "cut")
+    died(dumps / "stat_golden", folder / "died", "Module.layers.0.Block.forward.0")
     return folder
 
 
@@ -149,3 +150,20 @@ def test_counts_of_more_than_one_step_say_so_for_the_list_shows_one(page: Page, 
     page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
     expect(page.get_by_test_id("count-origin")).to_be_visible()
     expect(page.get_by_test_id("banner")).not_to_contain_text("in all steps and ranks:")
+
+
+def test_a_run_that_died_is_not_fully_judged_from_a_call_that_can_be_opened(
+    page: Page, server: Server, made: Path, dumps: Path
+) -> None:
+    banner_of(page, finished(server, made / "died", dumps / "stat_golden"))
+    banner = page.get_by_test_id("banner")
+    expect(banner.get_by_role("heading")).to_have_text("Not fully judged")
+    expect(banner).to_contain_text("The record of the target ends before, at Module.layers.0.Block.forward.0.")
+    expect(banner).to_contain_text("What was compared agrees.")
+    page.get_by_test_id("coverage").click()
+    reasons = page.get_by_test_id("coverage-reasons")
+    expect(reasons).to_contain_text("after the end of the other record (matters, and was not judged)")
+    expect(reasons).to_contain_text("The record of the target ends at")
+    page.keyboard.press("Escape")
+    page.get_by_test_id("not-judged-from").get_by_role("button").click()
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.layer_norm.2.forward")

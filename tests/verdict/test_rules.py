@@ -58,6 +58,7 @@ def one(
         end=1,
         unread=np.zeros(1, bool),
         unrecorded=np.zeros(1, bool),
+        same_hash=np.zeros(1, bool),
     )  # fmt: skip
     facts = Facts(
         outcome=np.array([Outcome.COMPARED], np.int8), equal=np.array([same], np.int8),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
 from dumpscope.demo import unpack
 from dumpscope.domain.options import Options
@@ -34,7 +34,7 @@ def test_the_bundled_dumps_are_whole_and_name_no_machine(tmp_path: Path) -> None
 
 def test_the_demo_training_gives_the_bundled_dumps_again(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    subprocess.run([sys.executable, "-m", "dumpscope_capture.demo", str(tmp_path / "new")], check=True, timeout=120)
+    subprocess.run([warm_python(), "-m", "dumpscope_capture.demo", str(tmp_path / "new")], check=True, timeout=120)
     for folder in unpack(tmp_path / "old"):
         fresh = tmp_path / "new" / folder.name
         old, new = only_rank(folder), only_rank(fresh)

@@ -26,7 +26,7 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clean") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     done = subprocess.run(
-        [*PIP, "--python", str(folder / "bin" / "python"), "-q", "install", str(wheel)],
+        [*PIP, "--python", str(folder / "bin" / "python"), "-q", "install", "--no-compile", str(wheel)],
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,7 @@ from typing import Final
 from dumpscope.analysis.rules.merging import AFTER_FIND, AFTER_LAST, apply
 from dumpscope.analysis.rules.registry import all_rules, rule_of
 from dumpscope.analysis.rules.rule import Finding
-from dumpscope.analysis.unit.calls import stack_of
+from dumpscope.analysis.unit.calls import module_of, stack_of
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import Reach
 from dumpscope.domain.facts import Origin
@@ -51,6 +51,8 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, rank: int, m
         or stack_of(case.golden, int(case.pairs.golden[finding.pair])),
         explains=reach.nodes,
         path=[columns.names[pair] for pair in _shorten(reach.path)],
+        module=module_of(case.target, int(case.pairs.target[finding.pair]))
+        or module_of(case.golden, int(case.pairs.golden[finding.pair])),
         pair=finding.pair,
         evidence_said=evidence,
         advice_said=advice,

@@ -13,6 +13,7 @@ from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
 from dumpscope.domain.run import Run
 from dumpscope.texts import Phrase, Value, phrase
+from dumpscope.verdict.coverage import MISSING_KINDS, kinds_of_calls
 from dumpscope_format.run import NOTE_KINDS
 
 OWN_SENTENCE: Final = ("precision", "risk_level", "data_mode")
@@ -22,8 +23,6 @@ _HARMLESS: Final = ("python",)
 _EVERYWHERE: Final = ("deterministic_algorithms", "float32_matmul_precision", "default_dtype")
 _PROCESSOR: Final = ("threads", "cpu_capability")
 """Switches that matter only on the processor. Those that stand in neither tuple matter only on accelerators."""
-MISSING_KINDS: Final = 3
-"""From this many kinds of calls missing on one side, other dump settings are assumed, not other code."""
 NAMED: Final = 5
 _EXPLAIN_CALLS: Final = ("setting.risk_level", "setting.selection")
 """Sentences that explain why one side lacks kinds of calls."""
@@ -57,7 +56,7 @@ def _describe_headers(target: Header, golden: Header) -> list[Phrase]:
 
 def _describe_missing_calls(target: RankDump, golden: RankDump) -> list[Phrase]:
     """One side has all kinds of calls that the other has and several more: another risk level, list or scope."""
-    sides = [_kinds_of_calls(dump) for dump in (target, golden)]
+    sides = [kinds_of_calls(dump) for dump in (target, golden)]
     more = {"target": sorted(sides[0] - sides[1]), "golden": sorted(sides[1] - sides[0])}
     if not all(sides) or all(more.values()):
         return []
@@ -66,11 +65,6 @@ def _describe_missing_calls(target: RankDump, golden: RankDump) -> list[Phrase]:
         for side, names in more.items()
         if len(names) >= MISSING_KINDS
     ]
-
-
-def _kinds_of_calls(dump: RankDump) -> set[str]:
-    codes = np.unique(dump.nodes.label[(dump.nodes.kind == NodeKind.API) & (dump.nodes.label >= 0)])
-    return {dump.nodes.labels[code] for code in codes.tolist()}
 
 
 def _describe_missing_parts(target: RankDump, golden: RankDump) -> list[Phrase]:

@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from dumpscope.cli.printing import line, list_numbers, number, plural, styled
+from dumpscope.domain.coverage import AGREES, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
-from dumpscope.export.report import headline, settings_sentences
-from dumpscope.export.stack_frames import user_frame
+from dumpscope.export.report import coverage_sentences, headline, say_confidence, settings_sentences, unjudged_sentence
+from dumpscope.export.stack_frames import describe_call
 from dumpscope.texts import on_ranks, tell, translate, word
 
 _ORIGINS: Final = 5
 _PROBLEMS: Final = 10
 _UNITS: Final = 8
+_COLOURS: Final = {AGREES: "green", DIVERGED: "red", NOT_FULLY_JUDGED: "yellow"}
 _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_rel", "mean_rel", "nonfinite_disagree")
 
 
 def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
     """Print everything that a person needs without opening a file. places: all compared (step, rank)"""
-    bad = bool(answer.origins or answer.first_no or answer.compared_nothing)
-    line(styled(headline(answer), "red" if bad else "green"))
+    line(styled(headline(answer), _COLOURS[answer.outcome]))
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
         line()
         line(
@@ -30,7 +31,7 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
                 place=place,
                 styled=styled(origin.node, "bold"),
                 kind=word("kind", origin.kind),
-                confidence=f"{origin.confidence:.0%}",
+                confidence=say_confidence(origin),
                 step=origin.step,
                 on_ranks=on_ranks(origin.rank, origin.ranks),
             )
@@ -38,9 +39,9 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         line(f"   {translate(origin.evidence, origin.evidence_said)}")
         if origin.explains:
             line("   " + tell("cli.explains", differences=plural(origin.explains, "further difference")))
-        frame = user_frame(origin.stack)
-        if frame is not None:
-            line("   " + tell("cli.called", frame=frame))
+        if origin.module:
+            line("   " + tell("cli.in_module", module=origin.module))
+        _print_call(origin.stack)
         if origin.advice:
             line("   " + tell("cli.what_do", advice=translate(origin.advice, origin.advice_said)))
     if len(answer.origins) > _ORIGINS:
@@ -63,6 +64,11 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
             unreadable=counts.unreadable,
         )
     )
+    for sentence in coverage_sentences(answer):
+        line(f"   {sentence}")
+    unjudged = unjudged_sentence(answer)
+    if unjudged:
+        line(styled(unjudged, "yellow"))
     line(tell("cli.mode_policy", mode=word("mode", answer.mode), policy=answer.policy, units=_units(places)))
     for name, side in (("target", answer.target), ("golden", answer.golden)):
         line(f"{tell(f'side.{name}')}: {_side(side)}")
@@ -89,6 +95,12 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         line(tell("cli.more_problems_json_lists_all", count=len(answer.problems) - _PROBLEMS))
 
 
+def _print_call(stack: Sequence[str]) -> None:
+    where = describe_call(stack)
+    if where:
+        line("   " + tell("cli.called", frame=where))
+
+
 def _print_joined(joined: Joined) -> None:
     for unit in joined.units[:_UNITS]:
         target, golden = (_ranks(side.ranks) for side in (unit.target, unit.golden))
@@ -101,6 +113,9 @@ def _print_joined(joined: Joined) -> None:
                 golden=golden,
             )
         )
+        left = unit.target.collectives + unit.golden.collectives
+        if left:
+            line("   " + tell("cli.joined_left_out", calls=plural(left, "call")))
     if len(joined.units) > _UNITS:
         line("   " + tell("cli.more_json_lists_all", count=len(joined.units) - _UNITS))
 
@@ -124,9 +139,7 @@ def _print_golden_off(answer: Answer) -> None:
                 number3=number(one.target),
             )
         )
-        frame = user_frame(one.stack)
-        if frame is not None:
-            line("   " + tell("cli.called", frame=frame))
+        _print_call(one.stack)
     if len(found) > _ORIGINS:
         line("   " + tell("cli.more_json_lists_all", count=len(found) - _ORIGINS))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from dumpscope.domain.records import DumpIndex, RankDump, RankRef
-from dumpscope.errors import DumpscopeError, Problem, UnreadableError
+from dumpscope.errors import DumpscopeError, Problem, UnreadableError, UsageError
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.readers import open_dump, read_rank
+from dumpscope.readers.result_tables import find_tables, write_dumps
 from dumpscope.texts import say
 
 
@@ -18,6 +20,33 @@ def open_layout(path: Path) -> Iterator[DumpIndex]:
     """Steps and ranks of the dump at `path`; an archive is unpacked, and removed at the end of the block."""
     with TemporaryFolder() as room:
         yield open_dump(path, room.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Paths of the two dumps of a comparison. names: as they are shown"""
+
+    target: Path
+    golden: Path
+    names: tuple[str, str]
+
+
+@contextmanager
+def open_sides(target: Path, golden: Path | None) -> Iterator[Sides]:
+    """The two dumps that a user names, or those of a result table where no golden is named; these are removed at the end."""
+    if golden is not None:
+        yield Sides(target=target, golden=golden, names=(str(target), str(golden)))
+        return
+    tables = find_tables(target)
+    if not tables:
+        raise UsageError(say("cli.golden_missing"), where=str(target), hint=say("cli.name_golden_or_table"))
+    with TemporaryFolder() as room:
+        opened = write_dumps(tables, Path(room.path))
+        yield Sides(
+            target=opened.target,
+            golden=opened.golden,
+            names=(f"{target} (target)", f"{target} (golden)"),
+        )
 
 
 def read_ranks(layout: DumpIndex) -> Iterator[tuple[RankRef, RankDump | Problem]]:

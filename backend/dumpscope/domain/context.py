@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.communication import unread
 from dumpscope.domain.facts import ItemPairs, Method, NodePairs
 from dumpscope.domain.records import (
     Bool,
@@ -21,6 +20,7 @@ from dumpscope.domain.records import (
     State,
     UInt8,
 )
+from dumpscope.domain.unread.memory import unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,10 @@ class Context:
     pair: node pair number; role: Role of the item; both: the item exists on both sides
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
-    reshaped: the same number of elements in another shape, at a boundary where a view may stand between; compared in order
-    unread: a buffer of a communication whose content nobody reads, on either side
+    reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or at a boundary
+        where a view may stand between
+    unread: content that nobody reads, on either side (`domain.unread`)
+    same_hash: both sides hold a hash of the same kind and dtype, and the hashes are equal
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
     end: number of the node pair behind the last backward one; what follows it is an optimizer's
@@ -61,6 +63,7 @@ class Context:
     end: int
     unread: Bool
     unrecorded: Bool
+    same_hash: Bool
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -80,6 +83,10 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
     reshaped = differs & (t_shape >= 0) & (g_shape >= 0) & (pairs.method[items.pair] == Method.FUSED)
     if reshaped.any():
         reshaped &= sizes[t_shape] == sizes[g_shape]
+    if differs.any():
+        bare = {shape: code for code, shape in enumerate(dict.fromkeys(map(_without_ones, shapes)))}
+        squeezed = np.array([bare[_without_ones(shape)] for shape in shapes], np.int64)
+        reshaped |= differs & (t_shape >= 0) & (g_shape >= 0) & (squeezed[t_shape] == squeezed[g_shape])
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
     apis, api = _apis(target, golden, pairs)
@@ -111,7 +118,18 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         end=_end(target, pairs),
         unread=_flags(unread(target), t) | _flags(unread(golden), g),
         unrecorded=_unrecorded(target, golden, ~has_t) | _unrecorded(golden, target, ~has_g),
+        same_hash=_have_same_hash(target, golden, items) & (kind_t == Kind.TENSOR),
     )
+
+
+def _have_same_hash(target: RankDump, golden: RankDump, items: ItemPairs) -> Bool:
+    if not target.items.hashes or not golden.items.hashes or target.header.summary != golden.header.summary:
+        return np.zeros(len(items), bool)
+    codes = {text: code for code, text in enumerate(target.items.hashes)}
+    t = _recode(target.items.hash, list(range(len(target.items.hashes))), items.target)
+    g = _recode(golden.items.hash, [codes.get(text, -1) for text in golden.items.hashes], items.golden)
+    same: Bool = (t >= 0) & (t == g)
+    return same
 
 
 def _unrecorded(side: RankDump, other: RankDump, missing: Bool) -> Bool:
@@ -122,6 +140,11 @@ def _end(target: RankDump, pairs: NodePairs) -> int:
     has = np.flatnonzero(pairs.target >= 0)
     backward = has[target.nodes.direction[pairs.target[has]] == Direction.BACKWARD]
     return int(backward[-1]) + 1 if len(backward) else len(pairs)
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of the dimensions that hold more than one place."""
+    return tuple(size for size in shape if size != 1)
 
 
 def _elements(shape: tuple[int, ...]) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -42,10 +42,15 @@ class Leftover(IntEnum):
     ONE_BACKEND = 5  # its label names a backend, and the other side never calls it
     LEFT_OUT = 6  # the other side's dump does not record such calls, or recorded this one only by name
     INSERTED = 7  # nothing stands in its place
+    WRAPPER = 8  # of a wrapper around modules that have partners; the other side has no such wrapper
+    ENDED = 9  # the other side's record ends before it
+    RECOMPUTED = 10  # activation checkpointing made it again, and the other side made it once
+    COMPILED = 11  # the other side runs it inside compiled code, of which it records only the regions
 
 
 LEFTOVER_WORDS: Final = (
-    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted",
+    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted", "wrapper", "ended",
+    "recomputed", "compiled",
 )  # fmt: skip
 
 
@@ -61,6 +66,8 @@ class Outcome(IntEnum):
     EMPTY = 6  # both hold no element
     NO_DATA = 7  # both there, but neither side stored a comparable number
     KIND = 8  # a tensor against a non-tensor
+    DEFAULT = 10  # an argument that one side gives, with the value that the other takes by default
+    FORM = 11  # the same in other words: a mask, a number or a shape in another form
     INSIDE = 9  # of one side only, since it lies inside a fused call: not missing, not comparable
 
 
@@ -259,6 +266,7 @@ class Origin:
     explains: further node pairs of its unit that differ because of it, as far as data flow tells; path: names of the nodes from
     it to the first No that it reaches, both included, [] if it reaches none; spread: other ranks that it reaches, in order
     ranks: all ranks on which the same call goes wrong alike, its own the first; [] where only its own does
+    module: path and class of the module around the call, "layers.1.attn.Attn", of the node itself where it is one; "" without one
     """
 
     step: int
@@ -273,6 +281,7 @@ class Origin:
     path: list[str] = field(default_factory=list)
     spread: list[Reached] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
+    module: str = ""
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)
@@ -285,6 +294,16 @@ class Origin:
 
 HIDDEN: Final = frozenset({"origin.hidden", "origin.hidden_after"})
 """Sentences that say so; a stored answer has nothing else to tell it by."""
+
+HIGH: Final = 0.8
+MEDIUM: Final = 0.5
+"""Lowest confidences that are called high and medium."""
+
+
+def confidence_word(confidence: float) -> Literal["high", "medium", "low"]:
+    """How sure an origin is, in a word."""
+    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+
 
 KINDS: Final = (
     "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",

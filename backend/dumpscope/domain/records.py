@@ -278,6 +278,18 @@ class RankDump:
     problems: list[Problem] = field(default_factory=list)
 
 
+def modules_around(dump: RankDump) -> list[str]:
+    """By entry of the tree: path and class of the module that it is, or of the innermost one around it, as "layers.1.attn.Attn";
+    "" where there is none."""
+    tree = dump.tree
+    found = [""] * len(tree)
+    for entry in np.argsort(tree.order, kind="stable").tolist():  # parents before children
+        kind, _, label, _, _ = naming.split(tree.names[entry])
+        parent = int(tree.parent[entry])
+        found[entry] = label if kind == "module" else found[parent] if parent >= 0 else ""
+    return found
+
+
 def names_item(data_name: str, node: str) -> bool:
     """Whether a tensor file's name tells which item of `node` it holds; a path to somewhere else does not."""
     return data_name.startswith((f"{node}.", f"{node}_"))

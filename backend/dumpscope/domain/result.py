@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from dumpscope.domain.context import Context
+from dumpscope.domain.coverage import AGREES, DIVERGED, LOST, NOT_FULLY_JUDGED, Coverage
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.records import Header, Int32, RankDump
@@ -149,6 +150,7 @@ class Answer:
 
     settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
     joined: where ranks were joined, which and how
+    coverage: what was judged and what not; None in an answer of an older version
     """
 
     mode: str
@@ -163,6 +165,27 @@ class Answer:
     settings_said: list[Phrase] = field(default_factory=list)
     reference: Reference | None = None
     joined: Joined | None = None
+    coverage: Coverage | None = None
+
+    @property
+    def diverged(self) -> bool:
+        return bool(self.origins) or self.counts.no > 0
+
+    @property
+    def incomplete(self) -> bool:
+        """Something that matters was not judged: items, or parts of the input that no item stands for."""
+        if self.counts.unreadable or self.counts.nothing_met:
+            return True
+        if self.coverage is not None:
+            return not self.coverage.complete
+        return any(problem.kind in LOST for problem in self.problems)
+
+    @property
+    def outcome(self) -> str:
+        """One of three forms. A divergence counts more than what was not judged: it is real whatever is missing."""
+        if self.diverged:
+            return DIVERGED
+        return NOT_FULLY_JUDGED if self.incomplete else AGREES
 
     @property
     def compared_nothing(self) -> bool:

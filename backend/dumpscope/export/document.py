@@ -9,12 +9,13 @@ from dataclasses import asdict
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Final
 
+from dumpscope.domain.coverage import GROUPS, Coverage
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
-from dumpscope.export.stack_frames import frame_documents
+from dumpscope.export.stack_frames import frame_documents, locate_call
 from dumpscope.export.table.cell_text import Cell
 from dumpscope.export.table.cells import CellWriter, Series
 from dumpscope.export.table.unit_table import Table
@@ -70,6 +71,7 @@ def document(answer: Answer) -> dict[str, Any]:
             "metrics": wire(first.metrics),
             "reason": first.reason,
             "reason_said": first.reason_said,
+            "called_at": locate_call(first.stack),
             "stack": list(first.stack),
             "frames": frame_documents(first.stack),
         },
@@ -79,6 +81,21 @@ def document(answer: Answer) -> dict[str, Any]:
         "reference": None if answer.reference is None else reference_document(answer.reference),
         "joined": None if answer.joined is None else joined_document(answer.joined),
         "nothing_met": counts.nothing_met,
+        "outcome": answer.outcome,
+        "coverage": None if answer.coverage is None else coverage_document(answer.coverage),
+    }
+
+
+def coverage_document(coverage: Coverage) -> dict[str, Any]:
+    """How many items were judged and why others were not. missing: items that matter and were not judged"""
+    return {
+        "items": coverage.items,
+        **{group: coverage.group(group) for group in GROUPS},
+        "missing": coverage.missing,
+        "lost": coverage.lost,
+        "reasons": coverage.counted(),
+        "first": None if coverage.first is None else asdict(coverage.first),
+        "ends": [asdict(end) for end in coverage.ends],
     }
 
 
@@ -121,6 +138,8 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "path": list(origin.path),
         "ranks": list(origin.ranks),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
+        "module": origin.module,
+        "called_at": locate_call(origin.stack),
         "stack": list(origin.stack),
         "frames": frame_documents(origin.stack),
         "hidden": origin.hidden,

@@ -1,4 +1,5 @@
-"""A result as JUnit XML for continuous integration: a suite per step and rank, a case per call, a failure per No."""
+"""A result as JUnit XML for continuous integration: a suite per step and rank, a case per call, a failure per No, an error per
+call of which something that matters was not judged."""
 
 from __future__ import annotations
 
@@ -9,8 +10,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from dumpscope.domain.facts import CLASS_WORDS, Verdict
+from dumpscope.domain.coverage import NOT_FULLY_JUDGED, Reason
+from dumpscope.domain.facts import CAUSES, CLASS_WORDS, Verdict
+from dumpscope.export.stack_frames import locate_call
 from dumpscope.export.table.unit_table import Table
+from dumpscope.texts import english
+from dumpscope.verdict.coverage import describe_reason, find_reasons, missing
 
 SHOWN: Final = 20
 """Items whose reasons a failure lists; a count stands for the others."""
@@ -22,7 +27,8 @@ _UNFIT: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 def junit_text(tables: Iterable[Table], name: str) -> Iterator[str]:
     """The document, a few thousand calls at a time. name: of the comparison
 
-    A call fails if its verdict is No, is skipped if nothing was comparable, and passes with a text on stdout for a Warning.
+    A call fails if its verdict is No; it is an error if it is an origin without a No (a call of one side only), or if something
+    that matters of it was not judged; it is skipped if nothing else of it was, and passes with a text on stdout for a Warning.
     """
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={_attribute(name)}>\n'
     for table in tables:
@@ -34,29 +40,62 @@ def _suite(table: Table) -> Iterator[str]:
     pairs, first = np.unique(table.pair, return_index=True)
     verdicts = table.unit.node_opinions.verdict[pairs]
     place = f"step{table.step}.rank{table.rank}"
-    failures, skipped = (int((verdicts == verdict).sum()) for verdict in (Verdict.NO, Verdict.NA))
-    yield f'<testsuite name="{place}" tests="{len(pairs)}" failures="{failures}" errors="0" skipped="{skipped}">\n'
+    unjudged = _unjudged(table)
+    failed = verdicts == Verdict.NO
+    errors = np.array([pair in unjudged for pair in pairs.tolist()], bool)
+    errors = (errors | np.isin(table.unit.node_opinions.cls[pairs], CAUSES)) & ~failed
+    skipped = (verdicts == Verdict.NA) & ~failed & ~errors
+    counts = f'failures="{int(failed.sum())}" errors="{int(errors.sum())}" skipped="{int(skipped.sum())}"'
+    yield f'<testsuite name="{place}" tests="{len(pairs)}" {counts}>\n'
     last = np.append(first[1:], len(table))
     for start in range(0, len(pairs), 1024):
         some = slice(start, start + 1024)
         names = table.nodes(first[some])
         rows = zip(pairs[some].tolist(), names, verdicts[some].tolist(), first[some], last[some], strict=True)
-        yield "".join(_case(table, place, *row) for row in rows)
+        yield "".join(_case(table, place, unjudged.get(row[0]), *row) for row in rows)
     yield "</testsuite>\n"
 
 
-def _case(table: Table, place: str, pair: int, name: str, verdict: int, first: int, last: int) -> str:
+def _unjudged(table: Table) -> dict[int, str]:
+    """Why something that matters was not judged, by node pair."""
+    reasons = find_reasons(table.unit)
+    pairs, first = np.unique(table.unit.items.pair[missing(reasons)], return_index=True)
+    rows = np.flatnonzero(missing(reasons))[first]
+    return {
+        pair: english(describe_reason(table.unit, row, Reason(int(reasons[row]))))
+        for pair, row in zip(pairs.tolist(), rows.tolist(), strict=True)
+    }
+
+
+def _case(
+    table: Table, place: str, unjudged: str | None, pair: int, name: str, verdict: int, first: int, last: int
+) -> str:
+    """unjudged: why something of the call that matters was not judged, None where all was"""
     head = f"<testcase classname={_attribute(place)} name={_attribute(name)}"
+    cls = CLASS_WORDS[table.unit.node_opinions.cls[pair]]
+    if verdict != Verdict.NO and table.unit.node_opinions.cls[pair] in CAUSES:
+        lines = _reasons(table, first, last, verdict)
+        return f'{head}><error type="{cls}" message={_attribute(lines[0] if lines else cls)}/></testcase>\n'
+    if verdict != Verdict.NO and unjudged is not None:
+        return f'{head}><error type="{NOT_FULLY_JUDGED}" message={_attribute(unjudged)}/></testcase>\n'
     if verdict == Verdict.YES:
         return f"{head}/>\n"
     if verdict == Verdict.NA:
         return f"{head}><skipped/></testcase>\n"
     lines = _reasons(table, first, last, verdict)
-    cls = CLASS_WORDS[table.unit.node_opinions.cls[pair]]
     summary, text = _attribute(lines[0] if lines else cls), _text("\n".join(lines))
     if verdict == Verdict.NO:
+        text = _text("\n".join([*lines, *_places(table, first)]))
         return f'{head}><failure type="{cls}" message={summary}>{text}</failure></testcase>\n'
     return f"{head}><system-out>Warning: {text}</system-out></testcase>\n"
+
+
+def _places(table: Table, first: int) -> list[str]:
+    """The module around the call whose first row this is, and the line that made the call, where these are known."""
+    row = np.array([first])
+    module, stack = (series.table[int(series.codes(row)[0])] for series in (table.modules, table.stack))
+    where = locate_call(stack) if stack else ""
+    return [f"in module {module}"] * bool(module) + [f"called at {where}"] * bool(where)
 
 
 def _reasons(table: Table, first: int, last: int, verdict: int) -> list[str]:

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final
 
-from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
+from dumpscope.domain.coverage import AGREES, DIVERGED, LOST, NOT_FULLY_JUDGED
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict, confidence_word
 from dumpscope.domain.records import Number
 from dumpscope.domain.result import Answer
 from dumpscope.export.report_style import STYLE
-from dumpscope.export.stack_frames import user_frame
+from dumpscope.export.stack_frames import describe_call
 from dumpscope.texts import current_language, on_ranks, tell, translate, word
 
 TOP_ROWS: Final = 200
 LISTED: Final = 500
 ORIGINS: Final = 50
 """Most origins, and calls at which the golden is wrong, that are listed one by one."""
+LISTED_ENDS: Final = 8
 LETTERS: Final = 300
 """Length of a name or sentence in a list; longer ones are cut in the middle."""
 _FRAMES: Final = 64
@@ -95,19 +97,67 @@ def headline(answer: Answer) -> str:
         return tell("report.origin", kind=kind, node=best.node, step=best.step, where=where, more=more)
     if answer.first_no is not None:
         return tell("report.no_origin", item=answer.first_no.item)
-    if answer.counts.warning:
-        return tell("report.warnings", warnings=answer.counts.warning)
     if any(problem.kind == "nothing_compared" for problem in answer.problems):
         return tell("report.no_tensor_compared")
     if answer.counts.nothing_met:
         return tell("report.nothing_compared")
+    if answer.incomplete:
+        return _not_judged(answer)
+    if answer.counts.warning:
+        return tell("report.warnings", warnings=answer.counts.warning)
     if not answer.counts.judged:
         return tell("report.structure_agrees")
     return tell("report.no_divergence")
 
 
+def _not_judged(answer: Answer) -> str:
+    """The third form of the answer: from which call on something was not judged, and why."""
+    first = None if answer.coverage is None else answer.coverage.first
+    if first is not None:
+        why = translate(first.sentence, first.said)
+        return tell("report.not_judged", node=first.node, step=first.step, rank=first.rank, why=why)
+    lost = next((problem for problem in answer.problems if problem.kind in LOST), None)
+    why = "" if lost is None else f"{lost.loc}: {translate(lost.message)}"
+    return tell("report.not_judged_parts", why=why)
+
+
+def coverage_sentences(answer: Answer) -> list[str]:
+    """What was judged by what, and what was not, each group of reasons with its counts; where a record ends early."""
+    coverage = answer.coverage
+    if coverage is None or not coverage.items:
+        return []
+    groups: dict[str, list[str]] = {}
+    for one in coverage.counted():
+        part = tell("covered.part", count=one["items"], reason=tell(f"reason.{one['reason']}"))
+        groups.setdefault(one["group"], []).append(part)
+    said = [
+        tell("covered.line", group=tell(f"covered.{group}"), total=coverage.group(group), parts=", ".join(parts))
+        for group, parts in groups.items()
+    ]
+    for end in coverage.ends[:LISTED_ENDS]:
+        said.append(
+            tell(
+                "report.record_ends", side=tell(f"side.{end.side}"), node=end.node, step=end.step, rank=end.rank,
+                following=end.following, items=end.items,
+            )
+        )  # fmt: skip
+    return said
+
+
+def unjudged_sentence(answer: Answer) -> str:
+    """From which call on a diverged pair was not judged; "" where all was, or where the headline says it."""
+    first = None if answer.coverage is None else answer.coverage.first
+    if first is None or not answer.diverged:
+        return ""
+    why = translate(first.sentence, first.said)
+    return tell("report.not_judged_too", node=first.node, step=first.step, rank=first.rank, why=why)
+
+
+_TONES: Final = {AGREES: "fine", DIVERGED: "bad", NOT_FULLY_JUDGED: "open"}
+
+
 def _banner(answer: Answer) -> Iterator[str]:
-    tone = "bad" if answer.origins or answer.first_no or answer.compared_nothing else "fine"
+    tone = _TONES[answer.outcome]
     yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
     for origin in answer.origins[:ORIGINS]:
         yield from _origin(origin)
@@ -123,7 +173,8 @@ def _banner(answer: Answer) -> Iterator[str]:
         )
         yield from _stack(one.stack)
         yield "</article>"
-    for sentence in settings_sentences(answer):
+    unjudged = unjudged_sentence(answer)
+    for sentence in [*([unjudged] if unjudged else []), *settings_sentences(answer)]:
         yield f"<p>⚠ {escape(sentence)}</p>"
     yield "</section>"
 
@@ -140,7 +191,7 @@ def _origin(origin: Origin) -> Iterator[str]:
     yield (
         f'<article class="origin"><h3><code>{escape(origin.node)}</code>'
         f' <span class="tag">{escape(word("kind", origin.kind))}</span>'
-        f' <span class="tag">{escape(tell("report.confidence", confidence=f"{origin.confidence:.0%}"))}</span>'
+        f' <span class="tag">{escape(tell("report.confidence", confidence=say_confidence(origin)))}</span>'
         f' <span class="tag">step {origin.step} {translate(on_ranks(origin.rank, origin.ranks))}</span></h3>'
     )
     yield f"<p>{escape(translate(origin.evidence, origin.evidence_said))}</p>"
@@ -149,16 +200,24 @@ def _origin(origin: Origin) -> Iterator[str]:
     if origin.advice:
         advice = translate(origin.advice, origin.advice_said)
         yield f"<p><b>{escape(tell('report.what_to_do'))}</b> {escape(advice)}</p>"
+    if origin.module:
+        yield f"<p>{escape(tell('report.in_module'))} <code>{escape(origin.module)}</code></p>"
     yield from _stack(origin.stack)
     yield "</article>"
+
+
+def say_confidence(origin: Origin) -> str:
+    """As a word and in per cent: "high (85 %)"."""
+    share = f"{100 * origin.confidence:.0f}"
+    return tell("report.confidence_share", word=word("confidence", confidence_word(origin.confidence)), share=share)
 
 
 def _stack(stack: Sequence[str]) -> Iterator[str]:
     if not stack:
         return
-    frame = user_frame(stack)
-    if frame is not None:
-        yield f"<p>{escape(tell('report.called_at'))} <code>{escape(str(frame))}</code></p>"
+    where = describe_call(stack)
+    if where:
+        yield f"<p>{escape(tell('report.called_at'))} <code>{escape(where)}</code></p>"
     frames = "\n".join(_cut(text.strip()) for text in stack[:_FRAMES])
     summary = escape(tell("report.call_stack", count=len(stack)))
     yield f"<details><summary>{summary}</summary><pre>{frames}</pre></details>"
@@ -184,6 +243,8 @@ def _sides(report: Report) -> Iterator[str]:
     yield '<dl class="counts">'
     yield "".join(f"<div><dt>{escape(tell(name))}</dt><dd>{count}</dd></div>" for name, count in shown.items())
     yield "</dl>"
+    judged = "".join(f"<li>{escape(sentence)}</li>" for sentence in coverage_sentences(answer))
+    yield f'<ul class="coverage">{judged}</ul>' if judged else ""
     if report.classes:
         classes = ", ".join(f"{word('class', name)} {count}" for name, count in report.classes.items())
         yield f"<p>{escape(tell('report.by_class', classes=classes))}</p>"

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from dumpscope.texts import tell
+
 _FRAME: Final = re.compile(
     r"\s*File \"?(?P<file>.*?)\"?, line (?P<line>[0-9]{1,9}), in (?P<function>[^\n]*?),?\s*(?:\n\s*(?P<code>.*\S))?\s*$",
     re.S,
@@ -24,6 +26,14 @@ _LIBRARY: Final = re.compile(
     r"site-packages|dist-packages|[/\\]lib[/\\]python|<frozen|[/\\](?:torch|torch_npu|megatron[/\\]core|deepspeed)[/\\]",
     re.I,
 )
+
+_MACHINERY: Final = re.compile(
+    r"<frozen|[/\\]lib[/\\]python[0-9.]*[/\\](?!(?:site|dist)-packages)"
+    r"|[/\\](?:torch|torch_npu|accelerate|deepspeed|lightning|lightning_fabric|pytorch_lightning|dumpscope_capture|msprobe|ptdbg_ascend)[/\\]"
+    r"|[/\\]megatron[/\\]core[/\\]",
+    re.I,
+)
+"""Folders of what runs a model: torch, trainers, Python itself. A library of models is none of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +77,30 @@ def read_frames(stack: Sequence[str]) -> list[Frame]:
 def user_frame(stack: Sequence[str]) -> Frame | None:
     """Innermost frame of the user's own code: the line its author can change."""
     return next((frame for frame in map(parse_frame, stack) if frame is not None and frame.own), None)
+
+
+def call_frame(stack: Sequence[str]) -> Frame | None:
+    """Innermost frame that is neither torch's nor a framework's: the model's line that makes the call, in the user's code or in a
+    library of models."""
+    found = (frame for frame in map(parse_frame, stack) if frame is not None and not _MACHINERY.search(frame.file))
+    return next(found, None) or user_frame(stack)
+
+
+def locate_call(stack: Sequence[str]) -> str:
+    """`call_frame` as text for programs, "" where no frame tells."""
+    frame = call_frame(stack)
+    return "" if frame is None else str(frame)
+
+
+def describe_call(stack: Sequence[str]) -> str:
+    """Where a call was made, as text: the line of the model and, where a library holds it, the user's line that led there. ""
+    where no frame tells."""
+    inner, own = call_frame(stack), user_frame(stack)
+    if inner is None:
+        return ""
+    if own is None or own == inner:
+        return str(inner)
+    return tell("export.call_from", inner=str(inner), own=f"{own.file}:{own.line}")
 
 
 def frame_documents(stack: Sequence[str]) -> list[dict[str, Any]]:

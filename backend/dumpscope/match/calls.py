@@ -19,8 +19,9 @@ from dumpscope.match.operators.fusion_rules import Rule
 from dumpscope.match.renames.mapping_files import Mapping, rename_labels
 from dumpscope.match.renames.rename_rules import rename
 from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
+from dumpscope.match.wrappers import take_off
 
-Key = tuple[int, str]
+Key = tuple[int, str, bool]
 
 
 def match_calls(
@@ -44,12 +45,13 @@ def _order(dump: RankDump) -> tuple[list[str], bytes]:
 def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequence[Rule], *, fuzzy: bool) -> Matching:
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
-    if mapping.renames:
-        _rename(matching, mapping)
-    elif _identical(target, golden):
+    if not mapping.renames and _identical(target, golden):
         for entry in range(len(target.tree)):
             matching.pair(entry, entry, Method.EXACT)
         return matching
+    take_off(matching.target, matching.golden)
+    if mapping.renames:
+        _rename(matching, mapping)
     _match_below(matching, deque([(-1, -1)]))
     find_operators(matching)
     find_fusions(matching, rules)
@@ -66,11 +68,15 @@ def _rename(matching: Matching, mapping: Mapping) -> None:
     """Labels renamed by the user's files (modules), then by the rename rules (modules and all other labels)."""
     side = matching.target
     modules = {x for x, kind in zip(side.label, side.kind, strict=True) if kind == NodeKind.MODULE}
+    plain = {old: label for label, old in matching.golden.wrapped.items()}
     matching.renamed = rename_labels(modules, mapping)
     labels = [label for label in dict.fromkeys(side.label) if label not in matching.renamed]
-    for label, (fresh, rule) in rename(labels, mapping.rules).items():
-        matching.renamed[label] = fresh
-        matching.ruled[label] = rule
+    written = {side.wrapped[label]: label for label in labels if label in side.wrapped}
+    for label, (fresh, rule) in rename([*labels, *written], mapping.rules).items():
+        own = written.get(label, label)  # a rule may be written for the name that stands in the dump
+        if plain.get(fresh, fresh) != own:
+            matching.renamed.setdefault(own, plain.get(fresh, fresh))
+            matching.ruled.setdefault(own, rule)
 
 
 def _identical(target: RankDump, golden: RankDump) -> bool:
@@ -98,13 +104,14 @@ def _match_below(matching: Matching, queue: deque[tuple[int, int]]) -> None:
 
 
 def _key(side: Side, entry: int, parent: int, renamed: dict[str, str]) -> Key:
-    kind, label = side.kind[entry], side.label[entry]
+    """What two calls that are partners have in common. A call that checkpointing made again has no first call as its partner."""
+    kind, label, again = side.kind[entry], side.label[entry], side.again(entry)
     if kind != NodeKind.MODULE:
-        return kind, renamed.get(label, label) if kind == NodeKind.API else side.name(entry)
+        return kind, renamed.get(label, label) if kind == NodeKind.API else side.name(entry), again
     if label in renamed:
         parent_label = renamed.get(side.label[parent], side.label[parent]) if parent >= 0 else None
-        return kind, relative_label(renamed[label], parent_label)
-    return kind, relative_label(label, side.label[parent] if parent >= 0 else None)
+        return kind, relative_label(renamed[label], parent_label), again
+    return kind, relative_label(label, side.label[parent] if parent >= 0 else None), again
 
 
 def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
@@ -129,11 +136,11 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
         waiting: dict[Hashable, deque[int]] = {}
         for g in gs:
             if matching.free_golden(g) and golden.kind[g] == NodeKind.MODULE:
-                waiting.setdefault(trait(golden, g), deque()).append(g)
+                waiting.setdefault((golden.again(g), trait(golden, g)), deque()).append(g)
         for t in ts:
             if not matching.free_target(t) or target.kind[t] != NodeKind.MODULE:
                 continue
-            rivals = waiting.get(trait(target, t))
+            rivals = waiting.get((target.again(t), trait(target, t)))
             if rivals:
                 matching.pair(t, rivals.popleft())
 
@@ -235,12 +242,12 @@ def _match_names(matching: Matching) -> None:
 def _match_fuzzy(matching: Matching) -> None:
     """On the user's request: pair the k-th free call of a label with the k-th free call of the same label, whatever its index."""
     target, golden = matching.target, matching.golden
-    free: dict[tuple[int, str], deque[int]] = {}
+    free: dict[tuple[int, str, bool], deque[int]] = {}
     for g in range(golden.dumped):
         if matching.free_golden(g):
-            free.setdefault((golden.direction[g], golden.label[g]), deque()).append(g)
+            free.setdefault((golden.direction[g], golden.label[g], golden.again(g)), deque()).append(g)
     for t in range(target.dumped):
         label = target.label[t]
-        rivals = free.get((target.direction[t], matching.renamed.get(label, label)))
+        rivals = free.get((target.direction[t], matching.renamed.get(label, label), target.again(t)))
         if matching.free_target(t) and rivals:
             matching.pair(t, rivals.popleft(), Method.FUZZY)

@@ -25,8 +25,8 @@ def find_gaps(matching: Matching) -> Iterator[Gap]:
     target, golden = matching.target, matching.golden
     parents = [(-1, -1), *matching.partner.items()]
     for t_parent, g_parent in parents:
-        ts = [t for t in target.children.get(t_parent, ()) if is_call(target, t)]
-        gs = [g for g in golden.children.get(g_parent, ()) if is_call(golden, g)]
+        ts = [t for t in target.children.get(t_parent, ()) if is_call(target, t) and not target.again(t)]
+        gs = [g for g in golden.children.get(g_parent, ()) if is_call(golden, g) and not golden.again(g)]
         if all(t in matching.partner for t in ts) and all(g in matching.taken for g in gs):
             continue
         places = {g: j for j, g in enumerate(gs)}

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.records import Direction, Int8, Int32, Int64, RankDump, Role
+from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind, RankDump, Role
+from dumpscope.match.operators.arguments import argument_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,43 @@ def by_shape(target: RankDump, golden: RankDump, pair: Int64, t: Int64, g: Int64
         kept += [(number, one, other) for one, other in (pairs if fit else _pair_by_shape(target, golden, pairs))]
     columns = np.array(kept, np.int64).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
+
+
+def by_name(target: RankDump, golden: RankDump, pair: Int64, t: Int64, g: Int64) -> tuple[Int64, Int64, Int64]:
+    """The pairs, with an argument that one side gives by its place and the other by its name as one pair."""
+    lonely = (t < 0) ^ (g < 0)
+    if not lonely.any():
+        return pair, t, g
+    waiting: dict[tuple[int, str], int] = {}
+    partner = g.copy()
+    gone = np.zeros(len(pair), bool)
+    for row in np.flatnonzero(lonely & (t < 0)).tolist():
+        name = _argument(golden, int(g[row]))
+        if name:
+            waiting[int(pair[row]), name] = row
+    for row in np.flatnonzero(lonely & (g < 0)).tolist():
+        name = _argument(target, int(t[row]))
+        other = waiting.pop((int(pair[row]), name), -1) if name else -1
+        if other >= 0:
+            partner[row], gone[other] = g[other], True
+    return pair[~gone], t[~gone], partner[~gone]
+
+
+def _argument(dump: RankDump, item: int) -> str:
+    """Name of an argument and its place inside it, whether it was given by place or by name; "" for what is none, or unknown."""
+    items, nodes = dump.items, dump.nodes
+    node = int(items.node[item])
+    path: str = items.paths[items.path[item]]
+    if items.role[item] == Role.KWARG:
+        return path
+    if (
+        items.role[item] != Role.INPUT
+        or nodes.kind[node] != NodeKind.API
+        or nodes.direction[node] == Direction.BACKWARD
+    ):
+        return ""
+    name = argument_name(nodes.labels[nodes.label[node]], path)
+    return f"{name}{path[path.index('.') :] if '.' in path else ''}" if name else ""
 
 
 def _pair_by_shape(target: RankDump, golden: RankDump, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import ItemPairs
 from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
-from dumpscope.match.item_places import Places, by_shape, common_places, places_differ
+from dumpscope.match.item_places import Places, by_name, by_shape, common_places, places_differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,8 @@ def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int3
         for column, more in zip((pair, t_item, g_item), columns, strict=True):
             column.append(more)
     found = np.concatenate(pair), np.concatenate(t_item), np.concatenate(g_item)
+    if len(rest) and not across:
+        found = by_name(target, golden, *found)
     if across:
         found = by_shape(target, golden, *found)
     return _sorted(target.items, golden.items, *found)

@@ -24,7 +24,9 @@ OTHERS: Final = 3.0
 class Side:
     """kind, direction, label, index: one per tree entry (dumped nodes first, as in Tree)
     children: entry numbers below an entry in order of time; -1 is the top
-    names: one per entry, all in msprobe's form, so that dumps of all formats match
+    names: one per entry, all in msprobe's form and without wrappers, so that dumps of all formats match
+    wrappers: entries that are calls of a wrapper that only this side has; they are no children
+    wrapped: label of a module -> its label in the dump, where a wrapper's word was taken off
     """
 
     dump: RankDump
@@ -35,6 +37,8 @@ class Side:
     children: dict[int, list[int]]
     first_item: list[int]
     names: list[str]
+    wrappers: set[int] = field(default_factory=set)
+    wrapped: dict[str, str] = field(default_factory=dict)
     _signatures: dict[int, Signature] = field(default_factory=dict)
     _backward: dict[tuple[str, int], int] | None = None
     _labelled: dict[str, list[int]] | None = None
@@ -46,6 +50,10 @@ class Side:
     def name(self, entry: int) -> str:
         """The node's name in msprobe's form, so that names of all formats can be compared."""
         return self.names[entry]
+
+    def again(self, entry: int) -> bool:
+        """Whether activation checkpointing made this call again, as its number says."""
+        return self.index[entry] >= naming.AGAIN and self.direction[entry] == Direction.FORWARD
 
     def stack(self, entry: int) -> tuple[str, ...] | None:
         if entry >= self.dumped:
@@ -71,6 +79,8 @@ class Side:
     def parent(self, entry: int) -> int | None:
         """The module around an entry; None at the top and if the tree is ignored."""
         parent = int(self.dump.tree.parent[entry])
+        while parent in self.wrappers:
+            parent = int(self.dump.tree.parent[parent])
         return parent if parent >= 0 and parent in self.children else None
 
     def relatives(self, module: int) -> Iterator[int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import Leftover, NodePairs
 from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind
+from dumpscope.match.endings import find_unreached
 from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Fusion, Matching
 from dumpscope.match.operators.operations import backend, is_region, moves_data
@@ -39,7 +40,11 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
         sides[0].note(calls[0], cores[0], cores[1])
         sides[1].note(calls[1], cores[1], cores[0])
     before = _matched_before(pairs)
+    unreached, last = find_unreached(matching, pairs, surely)
     for row in alone.tolist():
+        if unreached[row]:
+            leftover[row], beside[row] = unreached[row], last[row]
+            continue
         on_target = int(pairs.target[row]) >= 0
         entry = int(pairs.target[row] if on_target else pairs.golden[row])
         cause, other = sides[0 if on_target else 1].reason(entry, surely=bool(surely[row]))
@@ -62,6 +67,7 @@ class _UnmatchedCalls:
         self._labels = set(other.label[: other.dumped])
         self._forward: dict[tuple[str, int], int] = {}
         self._one_is_compiled = _has_regions(side) != _has_regions(other)
+        self._other_is_compiled = self._one_is_compiled and _has_regions(other)
 
     def note(self, calls: list[int], cores: list[int], opposite: list[int]) -> None:
         """Store for the calls of one gap: how many of them compute (`cores`), and the other side's calls (`opposite`)."""
@@ -74,9 +80,15 @@ class _UnmatchedCalls:
         fusion = self._inside.get(entry)
         if fusion is not None:
             return Leftover.INSIDE, fusion.target
+        if entry in side.wrappers:
+            return Leftover.WRAPPER, -1
+        if side.again(entry):
+            return Leftover.RECOMPUTED, -1
+        if self._other_is_compiled and not surely and entry not in self._beyond:
+            return Leftover.COMPILED, -1  # what compiled code calls is not recorded, nor what runs between its regions
         if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
             return Leftover.LEFT_OUT, -1
-        if self._one_is_compiled:  # what compiled code calls is not recorded, nor what runs between its regions
+        if self._one_is_compiled:  # a region whose calls the other side did not record
             return Leftover.LEFT_OUT, -1
         label = side.label[entry]
         if side.kind[entry] == NodeKind.API and moves_data(label) and label not in self._labels:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -12,6 +14,9 @@ from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, 
 _WEIGHTED: Final = frozenset({"linear", "matmul", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm"})
 """APIs whose second input is a weight."""
 
+COMMUNICATION: Final = "Distributed."
+"""Beginning of the labels of communications."""
+
 Print = tuple[float, ...] | str
 """The stored statistics or the hash of a tensor."""
 
@@ -20,7 +25,8 @@ Print = tuple[float, ...] | str
 class Evidence:
     """modules: labels of the modules, without a class; numbers: path of a module list -> the layer numbers in it
     weights: name -> shape and print; by module where modules hold parameters, else by call
-    first: shape of the first tensor that a call took
+    first: shape of the first tensor that a call took; took: that shape and the tensor's print
+    communication: number of calls of each communication, by label; peers: ranks that their groups name
     """
 
     rank: int
@@ -28,10 +34,14 @@ class Evidence:
     numbers: dict[str, tuple[int, ...]]
     weights: dict[str, tuple[tuple[int, ...], Print]]
     first: tuple[int, ...] | None
+    took: tuple[tuple[int, ...], Print] | None = None
+    communication: Mapping[str, int] = field(default_factory=dict)
+    peers: frozenset[int] = frozenset()
 
 
 def evidence(dump: RankDump, rank: int) -> Evidence:
     paths = module_paths(dump)
+    taken = _first(dump)
     numbers: dict[str, set[int]] = {}
     indexed = has_model_index(paths)
     for path in paths:
@@ -44,7 +54,10 @@ def evidence(dump: RankDump, rank: int) -> Evidence:
         modules=frozenset(paths),
         numbers={path: tuple(sorted(found)) for path, found in numbers.items()},
         weights=_weights(dump),
-        first=_first(dump),
+        first=None if taken is None else taken[0],
+        took=taken,
+        communication=_communication(dump),
+        peers=_peers(dump),
     )
 
 
@@ -69,10 +82,33 @@ def layer_place(words: list[str], *, indexed: bool) -> int | None:
     return next((place for place in range(first, len(words)) if words[place].isdigit()), None)
 
 
-def _first(dump: RankDump) -> tuple[int, ...] | None:
+def _first(dump: RankDump) -> tuple[tuple[int, ...], Print] | None:
     items = dump.items
     taken = ((items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0)).nonzero()[0]
-    return items.shapes[items.shape[taken[0]]] if len(taken) else None
+    return (items.shapes[items.shape[taken[0]]], fingerprint(dump, int(taken[0]))) if len(taken) else None
+
+
+def _communication(dump: RankDump) -> dict[str, int]:
+    nodes = dump.nodes
+    codes = nodes.label[(nodes.label >= 0) & (nodes.direction == Direction.FORWARD)]
+    counts = np.bincount(codes, minlength=len(nodes.labels)).tolist()
+    return {
+        label: count
+        for label, count in zip(nodes.labels, counts, strict=True)
+        if count and label.startswith(COMMUNICATION)
+    }
+
+
+def _peers(dump: RankDump) -> frozenset[int]:
+    """Ranks that the groups of the communications name."""
+    items = dump.items
+    named: set[int] = set()
+    for text in {items.values[code] for code in np.unique(items.value).tolist() if code >= 0}:
+        if '"group_ranks"' in text:
+            told = json.loads(text)
+            ranks = told.get("group_ranks") if isinstance(told, dict) else None
+            named |= {rank for rank in ranks if type(rank) is int} if isinstance(ranks, list) else set()
+    return frozenset(named)
 
 
 def _weights(dump: RankDump) -> dict[str, tuple[tuple[int, ...], Print]]:

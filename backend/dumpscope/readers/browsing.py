@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.formats import formats
+from dumpscope.readers.result_tables.files import names_table
 from dumpscope.texts import say
 from dumpscope_format.paths import inside, is_single, natural_key, rank_number, step_number
 
@@ -21,7 +22,7 @@ ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A folder to look into, or a file that can be read as a dump."""
+    """A folder to look into, or a file that can be read as a dump or as a comparison."""
 
     name: str
     kind: Literal["folder", "archive", "file"]
@@ -68,7 +69,7 @@ def _offer(entry: os.DirEntry[str], roots: Sequence[str]) -> Offer | None:
         return Offer(name=name, kind="folder")
     if name.lower().endswith(ARCHIVES) and _is(entry, folder=False):
         return Offer(name=name, kind="archive")
-    if any(one.names_file(name) for one in formats()) and _is(entry, folder=False):
+    if (names_table(name) or any(one.names_file(name) for one in formats())) and _is(entry, folder=False):
         return Offer(name=name, kind="file")
     return None
 

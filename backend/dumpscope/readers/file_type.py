@@ -8,6 +8,7 @@ from typing import Final
 
 from dumpscope.errors import ForeignError, UnreadableError
 from dumpscope.readers.regular_file import open_regular
+from dumpscope.readers.result_tables.files import find_tables
 from dumpscope.texts import say
 
 HEAD: Final = 4096
@@ -42,6 +43,9 @@ _ARCHIVE: Final = _kind("archive", say("readers.archive"), say("readers.name_not
 _TEXT: Final = _kind("text", say("readers.text_file"), say("readers.name_folder_dump_zip_tar"))
 _JSON: Final = _kind("json", say("readers.json_file_without_records_dump"), _BESIDE)
 _BINARY: Final = _kind("binary", say("readers.binary_file_no_known_kind"), say("readers.name_folder_dump_zip_tar"))
+_TABLE: Final = _kind("table", say("readers.result_table"), say("readers.open_result_table"))
+_VIS: Final = _kind("graph", say("readers.vis_graph"), say("readers.open_dumps_of_graph"))
+_VIS_ENDS: Final = (".vis", ".vis.db")
 _MAGIC: Final = (
     (b"Rar!\x1a\x07", _kind("rar", say("readers.rar_archive"), _PACK)),
     (b"7z\xbc\xaf\x27\x1c", _kind("7z", say("readers.7_zip_archive"), _PACK)),
@@ -65,7 +69,8 @@ _TAIL: Final = 65_557
 """Bytes that the end of a zip archive may take: its last record and a comment."""
 _OFFICE_NAMES: Final = (b"[Content_Types].xml", b"_rels/", b"xl/", b"word/", b"ppt/", b"docProps/", b"mimetype")
 KINDS: Final = frozenset(
-    kind.word for kind in (CUT, COMPRESSED, _ARCHIVE, _EMPTY, _TEXT, _JSON, _BINARY, *dict(_MAGIC).values())
+    kind.word
+    for kind in (CUT, COMPRESSED, _TABLE, _VIS, _ARCHIVE, _EMPTY, _TEXT, _JSON, _BINARY, *dict(_MAGIC).values())
 )
 
 
@@ -90,7 +95,7 @@ def recognise(path: str) -> Kind:
 
 def refuse_file(path: str, shown: str) -> ForeignError:
     """The error for a file that is no dump. shown: what the user called it"""
-    kind = recognise(path)
+    kind = _VIS if path.endswith(_VIS_ENDS) else _TABLE if find_tables(path) else recognise(path)
     return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=shown, hint=kind.hint)
 
 

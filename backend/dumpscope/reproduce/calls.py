@@ -76,13 +76,13 @@ def document(records: Records) -> CallDocument:
     else:
         target, names = name.label, records.names
         args, kwargs = _arguments(target, forward, reader, notes)
-    results = _results(forward.get("output"), reader)
-    grads = [] if backward is None else _gradients(backward.get("input"), "grad")
-    gradients = [] if backward is None else _gradients(backward.get("output"), "gradient")
+    gave = results(forward.get("output"), reader)
+    grads = [] if backward is None else gradients(backward.get("input"), "grad")
+    taken = [] if backward is None else gradients(backward.get("output"), "gradient")
     if backward is not None:
         how = "recorded"
     else:
-        how = "sum" if _differentiable(results) else "none"
+        how = "sum" if differentiable(gave) else "none"
     return CallDocument(
         name=f"{label_of(name)}.{name.index}",
         target=target,
@@ -90,12 +90,12 @@ def document(records: Records) -> CallDocument:
         kwargs=kwargs,
         names=names,
         grads=grads,
-        results=results,
-        gradients=gradients,
+        results=gave,
+        gradients=taken,
         gradients_of="arguments" if records.own and name.kind == "api" else "node",
         backward=how,
         modes={},
-        seen={} if records.run is None else _seen(records.run, own=records.own),
+        seen={} if records.run is None else seen(records.run, own=records.own),
         notes=notes,
     )
 
@@ -148,16 +148,17 @@ def _output_dtype(forward: Body) -> str | None:
     return dtype.removeprefix("torch.") if isinstance(dtype, str) else None
 
 
-def _results(output: Any, reader: Reader) -> list[Any]:
+def results(output: Any, reader: Reader) -> list[Any]:
     """Tensors only; what else a call gave is not compared."""
     if isinstance(output, dict) and not isinstance(output.get("type"), str):
-        return _tensors({"output": output}, "", reader)
-    return _tensors(output if isinstance(output, list) else [output], "output", reader)
+        return tensors({"output": output}, "", reader)
+    return tensors(output if isinstance(output, list) else [output], "output", reader)
 
 
-def _tensors(value: Any, item: str, reader: Reader) -> list[Any]:
+def tensors(value: Any, item: str, reader: Reader) -> list[Any]:
+    """Every tensor of a record, by its item."""
     if isinstance(value, list):
-        return [one for place, part in enumerate(value) for one in _tensors(part, f"{item}.{place}", reader)]
+        return [one for place, part in enumerate(value) for one in tensors(part, f"{item}.{place}", reader)]
     if not isinstance(value, dict):
         return []
     if "dtype" in value and "shape" in value:
@@ -167,10 +168,10 @@ def _tensors(value: Any, item: str, reader: Reader) -> list[Any]:
             return []
     if isinstance(value.get("type"), str):
         return []
-    return [one for key, part in value.items() for one in _tensors(part, f"{item}.{key}".lstrip("."), reader)]
+    return [one for key, part in value.items() for one in tensors(part, f"{item}.{key}".lstrip("."), reader)]
 
 
-def _gradients(records: Any, word: str) -> list[Any]:
+def gradients(records: Any, word: str) -> list[Any]:
     """Gradients by place; null where none came or the dump holds none."""
     plain = Reader({}, {})
     found = []
@@ -189,11 +190,11 @@ def specs(value: Any) -> list[dict[str, Any]]:
     return [value] if "tensor" in value else [one for part in value.values() for one in specs(part)]
 
 
-def _differentiable(results: list[Any]) -> bool:
+def differentiable(results: list[Any]) -> bool:
     return any(spec.get("requires_grad") for spec in results)
 
 
-def _seen(run: Run, *, own: bool) -> dict[str, Any]:
+def seen(run: Run, *, own: bool) -> dict[str, Any]:
     return {
         "versions": run.versions,
         "devices": run.devices,

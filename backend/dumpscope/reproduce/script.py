@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dumpscope.reproduce.calls import specs
-from dumpscope_format.replay import CallDocument
+from dumpscope_format.replay import CallDocument, RegionDocument
 
 _OWN_IMPORT: Final = re.compile(r"^from dumpscope_capture\.replay\.\w+ import (?:\([^)]*\)|[^\n(]*)\n", re.MULTILINE)
 _IMPORT: Final = re.compile(
@@ -15,6 +15,8 @@ _IMPORT: Final = re.compile(
 )
 _DOCSTRING: Final = re.compile(r'\A"""(.*?)"""\n', re.DOTALL)
 _WIDTH: Final = 110
+_SHOWN: Final = 6
+"""Inputs of a region that its head shows."""
 _OWNERS: Final = {"Functional": "torch.nn.functional", "Torch": "torch", "Tensor": "torch.Tensor", "VF": "torch._VF",
                   "Aten": "torch.ops.aten", "NPU": "torch_npu"}  # fmt: skip
 
@@ -25,16 +27,24 @@ def script(call: CallDocument, runtime: Sequence[tuple[str, str]], *, origin: st
     runtime: name and text of the modules it carries, in order; origin: where the call is from, one line
     data: folder of the tensor files, absolute or as seen from the folder in which the script is run
     """
-    document = {**call, "data": data}
+    return _joined({**call, "data": data}, runtime, _head(call, origin), "main")
+
+
+def region_script(call: RegionDocument, runtime: Sequence[tuple[str, str]], *, origin: str, data: str) -> str:
+    """The text of a script that runs a region of compiled code; see `script`."""
+    return _joined({**call, "data": data}, runtime, _region_head(call, origin), "run_region")
+
+
+def _joined(document: dict[str, Any], runtime: Sequence[tuple[str, str]], head: str, main: str) -> str:
     parts = [
         "#!/usr/bin/env python3\n",
-        f'"""{_head(call, origin)}"""\n\n',
+        f'"""{head}"""\n\n',
         "from __future__ import annotations\n\n",
         _imports([text for _, text in runtime]),
         "\n# The call: what it was given, and what the dump says it gave.\n",
         f"CALL = {literal(document)}\n",
         *(_section(text) for _, text in runtime),
-        '\n\nif __name__ == "__main__":\n    sys.exit(main(CALL, __file__))\n',
+        f'\n\nif __name__ == "__main__":\n    sys.exit({main}(CALL, __file__))\n',
     ]
     return "".join(parts)
 
@@ -59,11 +69,38 @@ def _head(call: CallDocument, origin: str) -> str:
         "",
         "Exit status: 0 right, 1 wrong (here or in the dump) or broken off, 2 bad usage.",
     ]
+    return _quoted(lines)
+
+
+def _region_head(call: RegionDocument, origin: str) -> str:
+    operations = sum(node["op"].startswith("call_") for node in call["graph"]["nodes"])
+    return _quoted([
+        f"{call['name']} alone, from {origin}.",
+        "",
+        f"    {expression(call)}: {operations} operations, compiled by {call['backend_name'] or 'an unknown backend'}",
+        "",
+        *(f"Note: {note}." for note in call["notes"]),
+        "Runs the graph of this region of compiled code with the backends eager, aot_eager and inductor and with that of the",
+        "recording, forward and backward, and in higher precision as reference; of a backend that is wrong beyond rounding it",
+        "looks for the smallest part of the graph that is. Needs torch, numpy.",
+        "",
+        "    python THIS.py                    all backends, on the CPU",
+        "    python THIS.py --backends inductor --device cuda; --prelude FILE brings a backend of your own; --help",
+        "",
+        "Exit status: 0 right, 1 wrong (here or in the dump) or broken off, 2 bad usage.",
+    ])  # fmt: skip
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    """Lines of a docstring."""
     return "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''") + "\n"
 
 
-def expression(call: CallDocument) -> str:
+def expression(call: CallDocument | RegionDocument) -> str:
     """The call as a person would write it."""
+    if "graph" in call:
+        more = ", ..." if len(call["args"]) > _SHOWN else ""
+        return f"{call['target'] or 'graph'}({', '.join(map(_short, call['args'][:_SHOWN]))}{more})"
     prefix, _, name = call["target"].rpartition(".")
     given = [_short(value) for value in call["args"]] + [
         f"{key}={_short(value)}" for key, value in call["kwargs"].items()

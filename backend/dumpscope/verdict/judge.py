@@ -7,8 +7,9 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
+from dumpscope.domain.unread.memory import OVERWRITING, UNINITIALISED
 from dumpscope.verdict import msprobe, score
-from dumpscope.verdict.policy import UNINITIALISED, Policy
+from dumpscope.verdict.policy import Policy
 from dumpscope.verdict.rules import CODES
 
 
@@ -18,7 +19,7 @@ def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode
     names: node name per node pair (for the policy's patterns); mode: "tensor", "statistics", "md5" or "structure"
     """
     factor = score.factors(names, policy)
-    uninitialised = np.array([name in UNINITIALISED for name in context.apis] + [False])
+    uninitialised = np.array([name in UNINITIALISED - OVERWRITING for name in context.apis] + [False])
     factor = np.where(uninitialised[context.api], np.nan, factor) if len(factor) else factor
     item_scores = score.scores(context, facts, policy, factor)
     verdict, rule = _judge_by_default(context, facts, item_scores, policy, mode)
@@ -26,6 +27,11 @@ def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode
         verdict, rule = _judge_by_ptdbg(context, facts, verdict, rule, mode)
     elif policy.base == "msprobe":
         verdict, rule = _judge_by_msprobe(context, facts, verdict, rule, mode)
+    unread = np.zeros(len(context), bool)
+    unread[list(facts.errors)] = True
+    unread &= verdict == Verdict.YES  # what else was stored agrees, but the tensor itself was not seen
+    verdict = np.where(unread, Verdict.NA, verdict)
+    rule = np.where(unread, CODES["X-3"], rule)
     unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)
     verdict = np.where(unjudged, Verdict.NA, verdict)
     rule = np.where(unjudged, CODES["X-5"], rule)
@@ -50,6 +56,7 @@ def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: P
     mark(known & ~differs & ~tensor, Verdict.YES, "M-1")
     mark(differs & tensor, Verdict.NO, "T-2")
     mark(differs & ~tensor, Verdict.NO, "M-2")
+    mark(known & ~differs & ~tensor & (facts.equal != 0) & lack_a_statistic(context), Verdict.WARNING, "M-3")
     verdict[differs & (scores <= policy.warn)] = Verdict.WARNING
     mark(compared & score.is_exact_kind(context) & (facts.equal == 0), Verdict.NO, "I-1")
     hashed = compared & (facts.equal == 0) & ~tensor
@@ -67,9 +74,24 @@ def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: P
     mark(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
     mark(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
     mark(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
+    mark(outcome == Outcome.DEFAULT, Verdict.YES, "V-2")
+    mark(outcome == Outcome.FORM, Verdict.WARNING, "F-1")
     mark(outcome == Outcome.INSIDE, Verdict.NA, "X-6")
     mark(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
     return verdict, rule
+
+
+def lack_a_statistic(context: Context) -> Bool:
+    """One side holds None for a statistic that it stores for other tensors of the dtype, and the other side holds a number."""
+    sides = (context.t_dtype, context.t_state != State.ABSENT), (context.g_dtype, context.g_state != State.ABSENT)
+    usual = []
+    for dtype, held in sides:
+        stored = np.zeros((len(context.dtypes) + 1, held.shape[1]), bool)
+        np.logical_or.at(stored, dtype, held)
+        usual.append(stored[dtype])
+    lone: Bool = ((sides[0][1] != sides[1][1]) & usual[0] & usual[1]).any(axis=1)
+    lone &= context.both & (context.kind == Kind.TENSOR)
+    return lone
 
 
 def _judge_by_ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:

@@ -43,11 +43,6 @@ FLOORS: Final[dict[str, Floor]] = {
 TINY: Final = 1e-12
 """Near-zero guard: differences below this root-mean-square are rounding, whatever their ratio."""
 
-UNINITIALISED: Final = frozenset(
-    {"empty", "empty_like", "empty_strided", "empty_with_format", "new_empty", "new_empty_strided"}
-)
-"""Calls whose output is uninitialised memory: never judged."""
-
 RULE_BOOKS: Final = ("default", "ptdbg", "msprobe")
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False

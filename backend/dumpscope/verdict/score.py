@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, State
+from dumpscope.domain.records import Bool, Float64, Kind, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy, compile_pattern
 
 MAX, MIN, MEAN, NORM = range(4)
@@ -88,6 +88,17 @@ def nonfinite_differs(context: Context, facts: Facts) -> Bool:
     return differs
 
 
+def overflow_differs(context: Context, facts: Facts) -> Bool:
+    """As `nonfinite_differs`, but for masks: where both sides hold -inf and nothing else that is not finite, other places of it
+    are another mask, and nothing overflowed."""
+    t, g = context.t_state[:, :2], context.g_state[:, :2]
+    masks = (t[:, MIN] == State.NEG_INF) & (g[:, MIN] == State.NEG_INF)
+    for top in (t[:, MAX], g[:, MAX]):
+        masks &= (top == State.FINITE) | (top == State.NEG_INF)
+    found: Bool = nonfinite_differs(context, facts) & ~masks
+    return found
+
+
 def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
     """Worst of: norm difference by the norm, mean difference by norm/sqrt(N), Max and Min difference by the largest
     magnitude; each against its floor. nan where no statistic can be compared. Symmetric in the two sides."""
@@ -125,7 +136,7 @@ def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -
         element = np.where(value[:, MAX_ABS] <= TINY, 0.0, value[:, MAX_ABS] / peak_size) / peak
         parts = np.column_stack([distance, element])
         parts = np.where(np.isnan(parts) & (facts.unequal == 0)[:, None], 0.0, parts)
-        return np.where(facts.unequal >= 0, np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
+        return np.where(is_judged_by_tensor(facts), np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
 
 
 def _larger_norm(context: Context, value: Float64) -> Float64:
@@ -168,9 +179,11 @@ def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Fl
     score = np.where(nonfinite_differs(context, facts), np.inf, score)
     score = np.where((facts.outcome == Outcome.SHAPE) | (facts.outcome == Outcome.KIND), np.inf, score)
     score = np.where(facts.outcome == Outcome.SCALAR, np.where(facts.equal == 1, 0.0, np.inf), score)
-    return np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
+    same = (facts.outcome == Outcome.EMPTY) | ((facts.outcome == Outcome.FORM) & (context.kind == Kind.TENSOR))
+    return np.where(same, 0.0, score)
 
 
 def is_judged_by_tensor(facts: Facts) -> Bool:
-    """Where tensors were read, so that statistics do not decide."""
-    return facts.unequal >= 0
+    """Where tensors were read, here or by who wrote the result table, so that statistics do not decide."""
+    read: Bool = (facts.unequal >= 0) | (facts.metric_state("max_abs") != State.ABSENT)
+    return read

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+
 from dumpscope.domain.context import Context
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
-from dumpscope.domain.records import STATISTICS, State
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, Outcome
+from dumpscope.domain.records import STATISTICS, Int8, Int64, State
 from dumpscope.metrics import derive_metrics
 from dumpscope.texts import Phrase, Value, as_value, english, phrase
 from dumpscope.verdict.rules import VERDICT_RULES
@@ -20,6 +22,8 @@ _UNUSUAL: Final[dict[int, float | None]] = {
 
 Metrics = dict[str, float | int | str | None]
 
+EQUAL_WORDS: Final = ("equal_value", "equal_empty", "equal_tensor", "equal_hash", "equal_statistics")
+"""Sentences that say what was compared where all of it is equal."""
 _STATISTIC_NAMES = ("max", "min", "mean", "norm")
 
 
@@ -64,23 +68,52 @@ def describe_verdict(context: Context, facts: Facts, opinions: ItemOpinions, row
     """Why this item got its verdict."""
     rule = VERDICT_RULES[opinions.rule[row]]
     score = opinions.score[row]
+    if row in facts.errors and rule not in ("X-3", "X-5"):
+        rest = [] if rule == "X-4" else _describe(context, facts, opinions, row, rule, score)
+        return [*rest, phrase("item.unread_tensor", error=as_value(facts.errors[row]))]
+    return _describe(context, facts, opinions, row, rule, score)
+
+
+def _describe(
+    context: Context, facts: Facts, opinions: ItemOpinions, row: int, rule: str, score: float
+) -> list[Phrase]:
+    if rule == "E-1":
+        return [phrase(f"item.{EQUAL_WORDS[how_equal(context, facts, np.array([row]))[0]]}")]
     if rule in ("R-1", "R-2"):
         return describe_distances(facts, opinions, row) or [phrase(f"rule.{rule}")]
-    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and facts.unequal[row] >= 0:
+    measured = facts.unequal[row] >= 0 or facts.metric_state("max_abs")[row] != State.ABSENT
+    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and measured:
         return [_describe_score(_describe_tensor(facts, row), score)]
+    if rule == "M-3":
+        return [phrase("item.one_is_none", names=", ".join(_lone_statistics(context, row)))]
     if rule in ("M-1", "M-2", "P-3", "D-1"):
         return [_describe_score(_describe_statistics(context, facts, row), score)]
     if rule == "N-1":
         if facts.nonfinite_disagree[row] > 0:
             counts = facts.nonfinite_disagree[row], facts.nonfinite_target[row], facts.nonfinite_golden[row]
             disagree, target, golden = map(int, counts)
-            return [phrase("item.nonfinite", disagree=disagree, target=target, golden=golden)]
+            word = "nonfinite" if facts.unequal[row] >= 0 else "nonfinite_counted"
+            return [phrase(f"item.{word}", disagree=disagree, target=target, golden=golden)]
         return [phrase("item.one_not_finite", parts=_describe_statistics(context, facts, row))]
     if rule == "I-1" and facts.unequal[row] >= 0:
         return [phrase("item.integers", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
     if rule == "X-3" and row in facts.errors:
-        return [phrase("item.unreadable", error=as_value(facts.errors[row]))]
+        stored = facts.outcome[row] == Outcome.COMPARED
+        return [
+            phrase("item.unreadable_else_equal" if stored else "item.unreadable", error=as_value(facts.errors[row]))
+        ]
     return [phrase(f"rule.{rule}")]
+
+
+def how_equal(context: Context, facts: Facts, rows: Int64) -> Int8:
+    """By what items of rule E-1 were found equal, as codes into EQUAL_WORDS; shape of `rows`."""
+    stored = (context.t_state[rows] != State.ABSENT) & (context.g_state[rows] != State.ABSENT)
+    outcome = facts.outcome[rows]
+    choices = [
+        outcome == Outcome.SCALAR, outcome == Outcome.EMPTY, facts.unequal[rows] >= 0, context.same_hash[rows],
+        stored.any(axis=1),
+    ]  # fmt: skip
+    return np.select(choices, range(len(choices)), default=EQUAL_WORDS.index("equal_hash")).astype(np.int8)
 
 
 def describe_distances(facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
@@ -109,7 +142,9 @@ def _describe_score(parts: list[Phrase], score: float) -> Phrase:
 
 
 def _describe_tensor(facts: Facts, row: int) -> list[Phrase]:
-    parts = [phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
+    parts = []
+    if facts.unequal[row] >= 0:  # a result table does not tell it
+        parts.append(phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row])))
     for name in ("rel_l2", "max_abs", "cosine"):
         value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:
@@ -121,6 +156,12 @@ def _format(value: float) -> str:
     if math.isfinite(value):
         return f"{value:.6g}"
     return "NaN" if math.isnan(value) else f"{value:+}"
+
+
+def _lone_statistics(context: Context, row: int) -> list[str]:
+    """Statistics that only one side holds."""
+    t, g = context.t_state[row] == State.ABSENT, context.g_state[row] == State.ABSENT
+    return [word for word, lone in zip(STATISTICS, (t != g).tolist(), strict=True) if lone]
 
 
 def _describe_statistics(context: Context, facts: Facts, row: int) -> list[Phrase]:

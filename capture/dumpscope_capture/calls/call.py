@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,8 @@ import torch
 from dumpscope_capture.calls.edges import Edge
 from dumpscope_capture.calls.held_arguments import HeldArguments
 from dumpscope_capture.calls.names import Api
-from dumpscope_capture.calls.selection import Outcome
+from dumpscope_capture.calls.numbers import FILES, Number
+from dumpscope_capture.calls.selection import Outcome, backward_name, is_backward
 from dumpscope_capture.values.written import Writes
 
 DROPOUTS: Final = frozenset(
@@ -31,14 +32,9 @@ _CLIPPERS: Final = frozenset(
     )
 )
 _CLIP_LEVELS: Final = 10
-_CHECKPOINTS: Final = (
-    os.path.join("utils", "checkpoint.py"),
-    os.path.join("activation_checkpointing", "checkpointing.py"),
-    os.path.join("tensor_parallel", "random.py"),
-)
-"""Files of torch, DeepSpeed and Megatron that run a checkpointed part again."""
-
 NESTING_LIMIT: Final = 50
+STOP: Final = "_StopRecomputationError"
+"""The exception by which activation checkpointing ends a recomputation early."""
 
 
 class Open(NamedTuple):
@@ -70,6 +66,7 @@ class Call:
     """A node between its start and its end.
 
     first: autograd sequence number at its start, -1 where no gradients are read; idle: a dropout that drops nothing
+    number: its number, None for a call that was not counted
     region: label of a region of compiled code, "" for other calls
     writes: what it may write into
     substituted: treatment of the intervention that ran it
@@ -77,12 +74,13 @@ class Call:
     """
 
     __slots__ = (
-        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "region",
-        "saved", "stack", "substituted", "writes",
+        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "number", "origin", "outcome", "parent",
+        "region", "saved", "stack", "substituted", "writes",
     )  # fmt: skip
 
-    def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
+    def __init__(self, name: str, outcome: Outcome, parent: str | None, number: Number | None = None) -> None:
         self.name = name
+        self.number = number
         self.outcome: Outcome = outcome
         self.parent = parent
         self.api: Api | None = None
@@ -103,6 +101,18 @@ class Call:
     @property
     def label(self) -> str:
         return self.api.label if self.api is not None else self.region
+
+    @property
+    def made_again(self) -> bool:
+        """Whether activation checkpointing makes the call again."""
+        return self.number is not None and self.number.again
+
+    @property
+    def backward_parent(self) -> str | None:
+        """The backward node around the call's own: where a checkpointed part is run again, that of its first time."""
+        part = self.number.part if self.number is not None else None
+        beside = part is not None and (self.parent is None or is_backward(self.parent))
+        return backward_of(part.parent if part is not None and beside else self.parent)
 
 
 def differentiable(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
@@ -132,10 +142,9 @@ def _gather(value: Any, found: list[torch.Tensor], depth: int) -> None:
 
 def backward_of(parent: str | None) -> str | None:
     """Backward node of an enclosing forward node; None where there is none."""
-    if parent is None or ".forward." not in parent:
-        return None if parent is None or ".backward." not in parent else parent
-    head, _, number = parent.rpartition(".forward.")
-    return f"{head}.backward.{number}"
+    if parent is None or is_backward(parent):
+        return parent
+    return backward_name(parent) if ".forward." in parent else None
 
 
 def is_clipping(frame: FrameType | None) -> bool:
@@ -154,10 +163,15 @@ def is_recomputed(frame: FrameType | None) -> bool:
     if torch._C._current_graph_task_id() == -1:
         return False
     while frame is not None:
-        if frame.f_code.co_filename.endswith(_CHECKPOINTS):
+        if frame.f_code.co_filename.endswith(FILES):
             return True
         frame = frame.f_back
     return False
+
+
+def is_stopped(call: Call) -> bool:
+    """Whether checkpointing ends a repetition inside this call, as it has what it needs. Ask while the exception is handled."""
+    return call.made_again and type(sys.exc_info()[1]).__name__ == STOP
 
 
 def drop_share(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

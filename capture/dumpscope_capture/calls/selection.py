@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from dumpscope_capture.config import Config
+from dumpscope_format.naming import first_index
 from dumpscope_format.older_python import dataclass
 
 Outcome = Literal["record", "link", "drop"]
@@ -166,10 +167,11 @@ def is_backward(name: str) -> bool:
 
 
 def backward_name(name: str) -> str:
-    """Name of the backward of a forward node; of a backward, the same."""
+    """Name of the backward of a forward node, which is that of its first time; of a backward, the same."""
     if is_backward(name):
         return name
     if name.endswith(".forward"):
-        return f"{name[: -len('forward')]}backward"
+        head, _, number = name[: -len(".forward")].rpartition(".")
+        return f"{head}.{first_index(int(number))}.backward" if number.isdecimal() else f"{head}.{number}.backward"
     head, _, number = name.rpartition(".forward.")
-    return f"{head}.backward.{number}"
+    return f"{head}.backward.{first_index(int(number))}" if number.isdecimal() else f"{head}.backward.{number}"

@@ -16,12 +16,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture.calls import callsite
-from dumpscope_capture.calls.call import Call, ThreadState
+from dumpscope_capture.calls.call import STOP, Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import HookErrors
-
-_STOP: Final = "_StopRecomputationError"
-"""The exception by which activation checkpointing ends a recomputation early."""
+from dumpscope_capture.values.uninitialised import MAKERS
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -43,6 +41,8 @@ class CallHandler(Protocol):
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
     def end_call(self, call: Call, result: Any) -> None: ...
+
+    def note_uninitialised(self, result: Any) -> None: ...
 
     def stop_call(self, call: Call) -> None: ...
 
@@ -89,7 +89,10 @@ class FunctionMode(TorchFunctionMode):
             twin = _twin(func) if type(func) is types.FunctionType else None
             try:
                 if twin is None:
-                    return func(*args, **kwargs)
+                    result = func(*args, **kwargs)
+                    if getattr(func, "__name__", "") in MAKERS:
+                        recording.note_uninitialised(result)
+                    return result
                 with self:
                     return twin(*args, **kwargs)
             except Exception as error:
@@ -98,7 +101,7 @@ class FunctionMode(TorchFunctionMode):
         try:
             result = recording.run(call, func, args, kwargs)
         except BaseException as error:
-            if type(error).__name__ == _STOP:
+            if type(error).__name__ == STOP:
                 recording.stop_call(call)
             else:
                 recording.fail_call(call)

@@ -7,6 +7,7 @@ that needs them: one notes the text of a graph before a backend changes it, the 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from dumpscope_capture.context import LOG
+from dumpscope_capture.hooks.graph_documents import describe_graph
 from dumpscope_format.older_python import dataclass
 
 GLOBALS: Final = "__compiled_fn"
@@ -25,13 +27,17 @@ class Graph:
     """One compiled graph.
 
     text: Python source, None where it was compiled before the recording
+    document: JSON text from which it can be run again (dumpscope_format.compiled_graph)
     code: name of the compiled function; whole: it holds all of this function, as nothing in it broke the graph
+    breaks: it ends where the function broke it
     place: file name and line; names: of the inputs; backend: name of the compiler
     """
 
     text: str | None = None
+    document: str | None = None
     code: str = ""
     whole: bool = False
+    breaks: bool = False
     place: str = ""
     names: tuple[str, ...] = ()
     backend: str = ""
@@ -105,8 +111,10 @@ def _describe(output: Any, graph: Any) -> Graph:
     reason = output.compile_subgraph_reason
     return Graph(
         text=graph.print_readable(print_output=False),
+        document=json.dumps(describe_graph(graph), separators=(",", ":")),
         code=code.co_name,
         whole=not getattr(reason, "graph_break", True) and not code.co_name.startswith(RESUMED),
+        breaks=bool(getattr(reason, "graph_break", False)),
         place=f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}",
         names=tuple(node.name for node in graph.graph.nodes if node.op == "placeholder"),
         backend=_backend(output.compiler_fn),

@@ -265,10 +265,11 @@ class ModuleScopes:
         recording = self._recording
         recording.close_left(frame.f_back)
         self.note_compiled(frame)
-        number = recording.count(known.label)
-        name = f"{known.label}.forward.{number}"
+        number = recording.count(known.label, frame.f_back)
+        name = f"{known.label}.forward.{number.shown}"
         recording.selection.begin_module(name)
-        call = Call(name, recording.selection.module(name), recording.parent() if recording.links else None)
+        parent = recording.parent(number) if recording.links else None
+        call = Call(name, recording.selection.module(name), parent, number)
         recording.thread_state.modules.append(Open(id(module), call, frame))
         if call.outcome == "drop":
             return

@@ -6,6 +6,8 @@ gradients are, as those of one call, and its graph is a text in `compiled_graphs
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import sys
 import weakref
@@ -17,11 +19,13 @@ import torch
 
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
+from dumpscope_capture.calls.selection import backward_name
 from dumpscope_capture.context import LOG, Unobserved
 from dumpscope_capture.hooks.entering import Entering
 from dumpscope_capture.hooks.graphs import GRAPHS, RESUMED, Graph
 from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
+from dumpscope_format.compiled_graph import SUFFIX
 from dumpscope_format.paths import file_name
 from dumpscope_format.run import COMPILED_GRAPHS
 
@@ -58,6 +62,7 @@ class CompiledRegions:
         self._told = self._told_unseen = False
         self.regions: dict[str, dict[str, Any]] = {}
         self._files: dict[int, str] = {}
+        self._keeps_random = recording.config.task == "tensor"
 
     # -- on and off ----------------------------------------------------------------------------------------------------
 
@@ -154,6 +159,10 @@ class CompiledRegions:
             call = None
             with recording.errors.guard("a compiled region's arguments"):
                 call = self._begin(graph, args, kwargs, sys._getframe(2))
+            states: dict[str, torch.Tensor] = {}
+            if self._keeps_random and call is not None and call.outcome == "record":
+                with recording.errors.guard("the state of random numbers"):
+                    states = _random_states(args)
             first = sequence_number()
             try:
                 result = compiled(*args, **kwargs)
@@ -165,6 +174,7 @@ class CompiledRegions:
                 self._quieten(result, first)
                 if call is not None:
                     self._end(call, result)
+                    self._keep_random(call, args, states)
             return result
         finally:
             self._entering.end_region(came)
@@ -173,10 +183,11 @@ class CompiledRegions:
         recording = self._recording
         label, module = self._label(frame)
         region = f"{PREFIX}.{label}"
-        node = f"{region}.{recording.count(region)}"
+        number = recording.count(region, frame)
+        node = f"{region}.{number.shown}"
         name = f"{node}.forward"
         outcome = recording.selection.call(name, PREFIX, label, custom=True)
-        call = Call(name, outcome, recording.parent() if recording.links else None)
+        call = Call(name, outcome, recording.parent(number) if recording.links else None, number)
         call.region = region
         if outcome != "drop":
             recording.take_arguments(call, args, kwargs, frame)
@@ -189,7 +200,7 @@ class CompiledRegions:
         if call.outcome == "drop":
             return
         recording.take_results(call, result)
-        recording.watch(call, f"{call.name[: -len('forward')]}backward", result, None)
+        recording.watch(call, backward_name(call.name), result, None)
         if recording.selection.sides.backward and torch.is_grad_enabled() and not self._watched:
             self._watched = True
             self._watch_parameters()
@@ -206,8 +217,10 @@ class CompiledRegions:
         """Entry of run.json."""
         found: dict[str, Any] = {
             "graph": self._write(graph, node), "backend": graph.backend, "function": graph.code, "place": graph.place,
-            "whole": graph.whole and module is not None, "inputs": list(graph.names),
+            "whole": graph.whole and module is not None, "inputs": list(graph.names), "modes": _modes(),
         }  # fmt: skip
+        if graph.breaks:
+            found["graph_break"] = True
         label = self._label_of(module) if module is not None and graph.whole else None
         if label is not None:
             found["module"] = label
@@ -229,7 +242,22 @@ class CompiledRegions:
                 path.parent.mkdir(exist_ok=True)
                 head = f"# {node}: {graph.code} at {graph.place}, backend {graph.backend}\n"
                 path.write_text(head + graph.text, encoding="utf-8")
+                if graph.document is not None:
+                    path.with_suffix(SUFFIX).write_text(graph.document, encoding="utf-8")
         return known
+
+    def _keep_random(self, call: Call, args: tuple[Any, ...], states: dict[str, torch.Tensor]) -> None:
+        """Keep the states from which a region has drawn random numbers. states: before it"""
+        sink = self._recording.sink
+        if not states or sink is None or all(map(torch.equal, states.values(), _random_states(args).values())):
+            return
+        node = call.name[: -len(".forward")]
+        known = f"{COMPILED_GRAPHS}/{file_name(f'{node}.random', SUFFIX)}"
+        path = sink.folder / known
+        path.parent.mkdir(exist_ok=True)
+        texts = {device: base64.b64encode(bytes(state.tolist())).decode() for device, state in states.items()}
+        path.write_text(json.dumps(texts), encoding="utf-8")
+        self.regions[node]["random"] = known
 
     def _label(self, frame: FrameType) -> tuple[str, torch.nn.Module | None]:
         """Name of what a region is compiled from, and the module it belongs to. frame: of the compiled function"""
@@ -271,6 +299,26 @@ class CompiledRegions:
                     if below is not None and below not in seen and is_new(below, first):
                         seen.add(below)
                         todo.append(below)
+
+
+def _modes() -> dict[str, Any]:
+    """Switches around a region, which its graph does not hold."""
+    kinds = {"cpu", *(kind for kind in ("cuda", "npu", "xpu") if getattr(torch, kind, None) is not None)}
+    autocast = {kind: torch.get_autocast_dtype(kind) for kind in sorted(kinds) if torch.is_autocast_enabled(kind)}
+    return {
+        "grad": torch.is_grad_enabled(),
+        "autocast": {kind: str(dtype).replace("torch.", "") for kind, dtype in autocast.items()},
+    }
+
+
+def _random_states(args: tuple[Any, ...]) -> dict[str, torch.Tensor]:
+    """States of the generators that a region with these arguments may use, by device."""
+    states = {"cpu": torch.get_rng_state()}
+    for device in {arg.device for arg in args if isinstance(arg, torch.Tensor)}:
+        module: Any = getattr(torch, device.type, None)
+        if device.type not in ("cpu", "meta") and hasattr(module, "get_rng_state"):
+            states[str(device)] = module.get_rng_state(device)
+    return states
 
 
 class _Begin:

@@ -16,6 +16,7 @@ from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.call import Call, ThreadState
 from dumpscope_capture.calls.graph_makers import graph_maker
 from dumpscope_capture.calls.names import Api, Table, every_call
+from dumpscope_capture.calls.numbers import Numbers
 from dumpscope_capture.config import CUSTOM_NAMESPACES
 from dumpscope_capture.context import HookErrors
 from dumpscope_capture.hooks import functions
@@ -59,7 +60,7 @@ class CallCounter:
         self.functions_off = False
         self._users = 0
         self._captures = 0
-        self._counters: dict[str, int] = {}
+        self._numbers = Numbers()
         self._lock = threading.RLock()
         self._mode: FunctionMode | None = None
         self._thread = 0
@@ -77,7 +78,7 @@ class CallCounter:
         """One more user, in this thread."""
         with self._lock:
             if self._users == 0:
-                self._counters.clear()
+                self._numbers.reset()
             self._users += 1
             self._settle()
 
@@ -100,8 +101,7 @@ class CallCounter:
 
     def reset(self) -> None:
         """A step ends: numbers start at 0 again."""
-        with self._lock:
-            self._counters.clear()
+        self._numbers.reset()
 
     def forget(self) -> None:
         """In a forked child: take the function mode out of the thread again, and count nothing."""
@@ -130,10 +130,8 @@ class CallCounter:
     # -- calls, as for a recording -------------------------------------------------------------------------------------
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
-        with self._lock:
-            number = self._counters.get(api.label, 0)
-            self._counters[api.label] = number + 1
-        call = Call(api_name(api.prefix, api.name, number, "forward"), "drop", None)
+        number = self._numbers.next(api.label, frame)
+        call = Call(api_name(api.prefix, api.name, number.shown, "forward"), "drop", None, number)
         call.api = api
         for observer in observers.OBSERVERS:
             with self.errors.guard("a call's arguments"):
@@ -148,6 +146,9 @@ class CallCounter:
             with self.errors.guard("a call's results"):
                 observer.end(call, result)
 
+    def note_uninitialised(self, result: Any) -> None:
+        """No value is recorded here."""
+
     def stop_call(self, call: Call) -> None:
         """Activation checkpointing stopped the call; it keeps its number."""
 
@@ -158,10 +159,8 @@ class CallCounter:
 
     def fail_call(self, call: Call) -> None:
         """A call raised: the next one of its name takes its number."""
-        number = int(call.name.rsplit(".", 2)[1])
-        with self._lock:
-            if self._counters.get(call.label) == number + 1:
-                self._counters[call.label] = number
+        if call.number is not None:
+            self._numbers.give_back(call.number)
 
 
 CALL_COUNTER: Final = CallCounter()

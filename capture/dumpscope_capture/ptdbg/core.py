@@ -157,7 +157,7 @@ class Capture:
             self._turned_on = False
         elif isinstance(session, PklSession):
             session.count()
-        session.recording.continue_from(counted)
+        session.recording.numbers.continue_from(counted)
         if self.narrowed is not None and session.scopes.empty:
             session.narrow(*self.narrowed)
 
@@ -177,7 +177,7 @@ class Capture:
             self._overflows = 0
         self.session, self._made_for = self._make(), wanted
         if old is not None:
-            counted = old.recording.counters()
+            counted = old.recording.numbers.so_far()
             old.pause()
             old.end_step()
             if isinstance(self.session, PklSession) and self._overflows:
@@ -196,6 +196,7 @@ class Capture:
         if not overflow and form.generation != "2.3":
             seeding.remove_dropout()
         config = Config(
+            numbering="msprobe",
             task=_task(switch, overflow=overflow),
             dump_path=_root(place, form),
             level="L0" if self.model is not None else "L1",

@@ -70,7 +70,8 @@ class PklRecording(Recording):
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         if not self.counting:
             return super().begin_call(api, args, kwargs, frame)
-        return Call(api_name(api.prefix, api.name, self.count(api.label), "forward"), "drop", None)
+        number = self.count(api.label, frame)
+        return Call(api_name(api.prefix, api.name, number.shown, "forward"), "drop", None, number)
 
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs) if self.counting else super().run(call, function, args, kwargs)

@@ -22,12 +22,14 @@ from dumpscope_capture.calls.call import (
     drop_share,
     is_clipping,
     is_recomputed,
+    is_stopped,
 )
 from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
 from dumpscope_capture.calls.graph_makers import graph_maker
 from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
-from dumpscope_capture.calls.selection import Outcome, Selection
+from dumpscope_capture.calls.numbers import Number, Numbers
+from dumpscope_capture.calls.selection import Outcome, Selection, backward_name
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import HookErrors, Unobserved, call_stack, is_running
 from dumpscope_capture.device.kernels import KernelDump
@@ -41,7 +43,6 @@ from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.values.written import Writes, buffers_of, surely_written
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
-from dumpscope_format.older_python import without_suffix
 from dumpscope_format.run import TRACED_NOTE
 from dumpscope_format.schema import RECOMPUTED_KEY, WRITTEN_KEY
 
@@ -68,7 +69,7 @@ class Recording(Step):
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
-        self._counters: dict[str, int] = {}
+        self.numbers = Numbers(plain=config.numbering == "msprobe")
         self._pseudo: set[str] = set()
 
     @property
@@ -102,7 +103,7 @@ class Recording(Step):
         """The step ends: counters start at 0 again."""
         self.passes.close()
         with self._lock:
-            self._counters.clear()
+            self.numbers.reset()
             self._pseudo.clear()
             self.parameters.reset()
             if self.provenance is not None:
@@ -111,32 +112,21 @@ class Recording(Step):
             self.notes.reset()
             self.sink = self.recorder = None
 
-    def counters(self) -> dict[str, int]:
-        """Number of calls in this step, by label."""
-        with self._lock:
-            return dict(self._counters)
+    def count(self, label: str, frame: FrameType | None) -> Number:
+        """Number of the call of `label` that starts now. frame: that makes it"""
+        return self.numbers.next(label, frame, self.parent)
 
-    def continue_from(self, counted: Mapping[str, int]) -> None:
-        """Continue the numbers of another recording of the same step."""
-        with self._lock:
-            self._counters.update(counted)
-
-    def count(self, label: str) -> int:
-        """Number of this call of `label`, from 0."""
-        with self._lock:
-            number = self._counters.get(label, 0)
-            self._counters[label] = number + 1
-            return number
-
-    def parent(self) -> str | None:
-        """Node that encloses a call that starts now in this thread."""
+    def parent(self, number: Number | None = None) -> str | None:
+        """Node that encloses a call that starts now in this thread. number: of the call, None where it has none yet"""
         thread = self.thread_state
         if thread.modules:
             return thread.modules[-1].call.name
         if thread.outside:
             return thread.outside[-1][0]
         if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
-            return self.passes.innermost()
+            part = number.part if number is not None and self.selection.sides.backward else None
+            around = None if part is None else backward_of(part.parent)
+            return self.passes.innermost() if around is None else around
         return None
 
     def close_left(self, frame: FrameType | None) -> None:
@@ -154,8 +144,7 @@ class Recording(Step):
                 parameters = call.body.pop("parameters", None)
                 self.take_results(call, result, more={} if parameters is None else {"parameters": parameters})
                 if label is not None:
-                    head, _, number = call.name.rpartition(".forward.")
-                    self.watch(call, f"{head}.backward.{number}", result, label)
+                    self.watch(call, backward_name(call.name), result, label)
         finally:
             self.selection.end_module(call.name)
 
@@ -174,13 +163,14 @@ class Recording(Step):
         self.close_left(frame)
         if self.around is not None:
             self.around(frame)
-        name = api_name(api.prefix, api.name, self.count(api.label), "forward")
+        number = self.count(api.label, frame)
+        name = api_name(api.prefix, api.name, number.shown, "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
         if not self.config.optimizer and any(name == "optimizer" for name, _ in self.thread_state.outside):
             outcome = "drop"  # numbered all the same, so that other names do not depend on the key
-        call = Call(name, outcome, self.parent() if self.links else None)
+        call = Call(name, outcome, self.parent(number) if self.links else None, number)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"
             self.link_once("clip_grad")
@@ -208,7 +198,12 @@ class Recording(Step):
             return
         self.take_results(call, result)
         if not call.idle:
-            self.watch(call, f"{without_suffix(call.name, 'forward')}backward", result, None)
+            self.watch(call, backward_name(call.name), result, None)
+
+    def note_uninitialised(self, result: Any) -> None:
+        """A call that is no node returned memory as it is."""
+        if self.provenance is not None:
+            self.provenance.uninitialised.note(result)
 
     def stop_call(self, call: Call) -> None:
         """Activation checkpointing stopped its recomputation in this call: a node without results."""
@@ -224,10 +219,8 @@ class Recording(Step):
 
     def fail_call(self, call: Call) -> None:
         """A call raised: it is not a node, and the next call of the same name takes its number."""
-        number = int(call.name.rsplit(".", 2)[1])
-        with self._lock:
-            if self._counters.get(call.label) == number + 1:
-                self._counters[call.label] = number
+        if call.number is not None:
+            self.numbers.give_back(call.number)
 
     # -- what functions and modules have in common ---------------------------------------------------------------------
 
@@ -242,7 +235,7 @@ class Recording(Step):
         """Record what a call receives. module: that is called, None for a function"""
         sides = self.selection.sides
         if call.outcome == "record" and sides.forward:
-            if self.extra_keys and is_recomputed(frame):
+            if self.extra_keys and (call.made_again or (self.numbers.plain and is_recomputed(frame))):
                 call.body[RECOMPUTED_KEY] = True
             if self.config.extra_info:
                 call.stack = call_stack(frame)
@@ -307,7 +300,7 @@ class Recording(Step):
                 for key, value in kwargs.items()
             }
             if self.provenance is not None:
-                call.extra = self.provenance.of_arguments(args, kwargs, body)
+                call.extra = self.provenance.of_arguments(args, kwargs, body, call.api)
         if self.provenance is not None and call.api is not None:
             self.provenance.meet(call.label, call.api.function)
 
@@ -320,7 +313,7 @@ class Recording(Step):
         if call.outcome == "record" and sides.forward:
             if self.overflow is not None and not self._keep_overflow(call, result):
                 return
-            if sides.output and self.data:
+            if sides.output and self.data and not (result is None and is_stopped(call)):
                 call.body["output"] = self.record_output(result, call.name)
                 self._record_written(call, result)
             call.body.update(more or {})
@@ -328,7 +321,7 @@ class Recording(Step):
                 call.body["substituted"] = call.substituted
             if self.provenance is not None and self.data:
                 with Unobserved():
-                    self.provenance.of_results(result, call.name, call.extra)
+                    self.provenance.of_results(result, call.name, call.extra, call.api)
                 call.body.update(call.extra)
             if self.bench is not None:
                 self._save_difference(call, result)
@@ -378,7 +371,7 @@ class Recording(Step):
             results = differentiable((result,), {})
             if owner is not None:
                 results = [tensor for tensor in results if tensor.requires_grad]
-            watch = Watch(name, self.passes, parent=parent or backward_of(call.parent), results=len(results),
+            watch = Watch(name, self.passes, parent=parent or call.backward_parent, results=len(results),
                           arguments=len(call.edges), owner=owner)  # fmt: skip
             watch.custom = bool(call.region) or (call.api is not None and call.api.custom)
             watch.by_slots = not call.region

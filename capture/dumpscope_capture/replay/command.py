@@ -6,11 +6,9 @@ import argparse
 import ast
 import contextlib
 import copy
-import importlib.util
 import inspect
 import json
 import os
-import runpy
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -20,10 +18,10 @@ from torch.overrides import get_testing_overrides
 
 from dumpscope_capture.replay.arguments import Case
 from dumpscope_capture.replay.cells import devices
-from dumpscope_capture.replay.judging import ERROR, Judgement
+from dumpscope_capture.replay.judging import ERROR
 from dumpscope_capture.replay.matrix import conclusion, run_matrix
-from dumpscope_capture.replay.reporting import Report
-from dumpscope_capture.replay.targets import function
+from dumpscope_capture.replay.reporting import Report, line
+from dumpscope_capture.replay.targets import function, load_npu, run_prelude
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -61,7 +59,7 @@ def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> i
     asked = parser(call, found)
     options = asked.parse_args(words)
     try:
-        load_npu(options)
+        load_npu([options.device, *(options.devices or "").split(",")])
         if options.prelude:
             run_prelude(options.prelude)
     except Exception as error:
@@ -145,27 +143,6 @@ def parser(call: dict[str, Any], found: list[tuple[str, list[Any], Any]]) -> arg
     return made
 
 
-def load_npu(options: argparse.Namespace) -> None:
-    """Import torch_npu, which registers its device: older versions of torch do not do so themselves. It raises whatever a broken
-    installation raises, but only where an NPU is asked for."""
-    asked = [options.device, *(options.devices or "").split(",")]
-    if importlib.util.find_spec("torch_npu") is None:
-        return
-    try:
-        importlib.import_module("torch_npu")
-    except Exception as error:
-        if any(one.split(":")[0] == "npu" for one in asked):
-            raise
-        print(f"torch_npu is installed and cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
-
-
-def run_prelude(name: str) -> None:
-    if importlib.util.find_spec(name) if name.isidentifier() else False:
-        runpy.run_module(name)
-    else:
-        runpy.run_path(name, run_name="prelude")
-
-
 def set_value(call: dict[str, Any], way: list[Any], value: Any) -> None:
     place: Any = call
     for part in way[:-1]:
@@ -197,13 +174,3 @@ def show(report: Report) -> None:
         print(f"  {item}: {'bit for bit as recorded' if same else 'not bit for bit as recorded'}")
     for sentence in report.sentences():
         print(sentence)
-
-
-def line(one: Judgement) -> str:
-    if one.measures is None:
-        return one.reason
-    found = one.measures
-    return (
-        f"max abs {found.max_abs:.3g}, max rel {found.max_rel:.3g}, relative L2 {found.rel_l2:.3g}, "
-        f"cosine {found.cosine:.9f}, {found.ulp:.3g} ulp; {one.reason}"
-    )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from dumpscope_capture.replay.arguments import PLAIN_FORMAT, Case, Tensors, lies_otherwise, tensor_specs
-from dumpscope_capture.replay.judging import ERROR, SKIP, WARNING, Judgement, judge, worst
+from dumpscope_capture.replay.judging import ERROR, PASS, SKIP, WARNING, Judgement, judge, worst
 from dumpscope_capture.replay.measures import alike
 from dumpscope_capture.replay.running import Outcome, Side, run
 from dumpscope_capture.replay.targets import RANDOM, UNWRITTEN, short_name
+
+MEANING: Final = (
+    "A warning is more than rounding makes of such a result and less than what is surely wrong: another formula (tanh in "
+    "place of erf in a gelu) or a lower precision inside looks like this. Run it on the other device too: if only one warns, "
+    "it is that one."
+)
+"""What a warning means, beside every result that is one."""
 
 
 class Report:
@@ -62,7 +69,10 @@ class Report:
         elif self.verdict == ERROR:
             said.append("Reproduced: this call alone gives a wrong result here.")
         elif self.recorded_verdict == ERROR:
-            said.append("Not reproduced: the recorded result is wrong, this call alone gives a right one here.")
+            word = "a doubtful" if self.verdict == WARNING else "a right"
+            said.append(f"Not reproduced: the recorded result is wrong, this call alone gives {word} one here.")
+        elif WARNING in (self.verdict, self.recorded_verdict):
+            said += [self._describe_doubt(), MEANING]
         elif self.recorded:
             said.append("Right here, and right in the dump.")
             if any(item.startswith("gradient.") and item not in self.recorded for item in self.here):
@@ -78,6 +88,17 @@ class Report:
                 f"Differs from the call in the net: {one}." for one in differences(self.call, self.case, self.made_up)
             ]
         return said
+
+    def _describe_doubt(self) -> str:
+        """Where a result is neither right nor surely wrong, with the worst one."""
+        words = {WARNING: "doubtful", PASS: "right"}
+        here, there = (words.get(one, "not judged") for one in (self.verdict, self.recorded_verdict))
+        doubted = [*self.recorded.items(), *self.here.items()]
+        shown = next(f"{item}: {one.reason}" for item, one in doubted if one.verdict == WARNING)
+        if not self.recorded:
+            return f"Doubtful here, and the dump holds no result to compare with ({shown})."
+        both = f"{here} here and in the dump" if here == there else f"{here} here, {there} in the dump"
+        return f"{both.capitalize()} ({shown})."
 
     def document(self) -> dict[str, Any]:
         """As JSON, for a cell of the matrix and a row of the pre-check."""
@@ -182,3 +203,13 @@ def differences(call: dict[str, Any], case: Case, made_up: list[str]) -> list[st
 
 def _same(one: torch.Tensor | None, other: torch.Tensor) -> bool:
     return one is not None and (one.shape, one.dtype) == (other.shape, other.dtype) and bool(alike(one, other).all())
+
+
+def line(one: Judgement) -> str:
+    if one.measures is None:
+        return one.reason
+    found = one.measures
+    return (
+        f"max abs {found.max_abs:.3g}, max rel {found.max_rel:.3g}, relative L2 {found.rel_l2:.3g}, "
+        f"cosine {found.cosine:.9f}, {found.ulp:.3g} ulp; {one.reason}"
+    )

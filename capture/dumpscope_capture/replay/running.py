@@ -46,7 +46,7 @@ def run(call: dict[str, Any], tensors: Tensors, case: Case, side: Side | None = 
     done = Outcome()
     start = time.perf_counter()
     try:
-        with _switches(call, case, side):
+        with switches(call, case, side):
             _forward_and_backward(call, tensors, case, side, done)
             synchronize(case.device)
     except Exception as error:
@@ -87,7 +87,7 @@ def _forward_and_backward(call: dict[str, Any], tensors: Tensors, case: Case, si
                 storages[spec["file"]] = tensors.storage(spec).to(case.device)
             tensor = view_of(storages[spec["file"]], spec)
         else:
-            tensor = _to_type(tensors(spec), case, raised)
+            tensor = to_type(tensors(spec), case, raised)
             if side.shaken is not None:
                 tensor = shake(tensor, side.shaken, case.seed)
             tensor = lay_out(tensor, spec, case.layout).to(case.device)
@@ -106,7 +106,7 @@ def _forward_and_backward(call: dict[str, Any], tensors: Tensors, case: Case, si
     outputs = dict(_tensors(result, "output", nested=isinstance(result, (list, tuple, dict))))
     if not outputs and changes:
         outputs = {f"changed.{item}": tensor for item, tensor in held.items()}
-    done.outputs = {item: _to_cpu(tensor) for item, tensor in outputs.items()}
+    done.outputs = {item: to_cpu(tensor) for item, tensor in outputs.items()}
     if differentiates and leaves:
         _backward(call, list(outputs.values()), leaves, tensors, case, raised, side, done)
 
@@ -145,7 +145,7 @@ def _backward(
     ends, starts = zip(*begins)
     done.node = _lone_node(ends[0], leaves)
     found = torch.autograd.grad(ends, list(leaves.values()), starts, allow_unused=True)
-    done.gradients = {f"gradient.{item}": _to_cpu(grad) for item, grad in zip(leaves, found) if grad is not None}
+    done.gradients = {f"gradient.{item}": to_cpu(grad) for item, grad in zip(leaves, found) if grad is not None}
 
 
 def _ones(output: torch.Tensor, side: Side, case: Case) -> torch.Tensor:
@@ -166,7 +166,7 @@ def _lone_node(output: torch.Tensor, leaves: dict[str, torch.Tensor]) -> list[st
     return found
 
 
-def _to_type(tensor: torch.Tensor, case: Case, raised: torch.dtype | None) -> torch.Tensor:
+def to_type(tensor: torch.Tensor, case: Case, raised: torch.dtype | None) -> torch.Tensor:
     """The tensor in the type of the case, then in that of the reference."""
     if tensor.is_complex():
         return tensor.to(torch.complex128) if raised is torch.float64 else tensor
@@ -202,12 +202,12 @@ def _tensors(value: Any, path: str, *, nested: bool) -> Iterator[tuple[str, torc
             yield from _tensors(part, f"{path}.{place}", nested=True)
 
 
-def _to_cpu(tensor: torch.Tensor) -> torch.Tensor:
+def to_cpu(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("cpu", copy=True)
 
 
 @contextlib.contextmanager
-def _switches(call: dict[str, Any], case: Case, side: Side) -> Iterator[None]:
+def switches(call: dict[str, Any], case: Case, side: Side) -> Iterator[None]:
     """Grad mode and autocast of the call, deterministic kernels of the case; restored afterwards."""
     modes = call.get("modes") or {}
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()

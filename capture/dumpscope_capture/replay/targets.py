@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import runpy
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -89,3 +92,23 @@ def writes(target: str, kwargs: dict[str, Any]) -> bool:
         or kwargs.get("inplace") is True
         or kwargs.get("out") is not None
     )
+
+
+def load_npu(asked: list[str]) -> None:
+    """Import torch_npu, which registers its device: older versions of torch do not do so themselves. It raises whatever a broken
+    installation raises, but only where an NPU is asked for. asked: devices"""
+    if importlib.util.find_spec("torch_npu") is None:
+        return
+    try:
+        importlib.import_module("torch_npu")
+    except Exception as error:
+        if any(one.split(":")[0] == "npu" for one in asked):
+            raise
+        print(f"torch_npu is installed and cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def run_prelude(name: str) -> None:
+    if importlib.util.find_spec(name) if name.isidentifier() else False:
+        runpy.run_module(name)
+    else:
+        runpy.run_path(name, run_name="prelude")

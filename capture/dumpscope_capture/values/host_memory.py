@@ -26,6 +26,9 @@ _TABLE: Final = (32, _COLUMNS)  # words whose columns are added up
 _WORDS: Final = _TABLE[0] * _TABLE[1]
 _MIXER: Final = 0x1E3779B97F4A7C15
 _LINE: Final = 1024  # elements whose squares are summed in their own precision
+_SIZES: Final = 64
+"""Number of sizes whose views of the room for truths are kept."""
+
 _scratch: Final = threading.local()
 
 
@@ -122,18 +125,35 @@ def _squares(block: torch.Tensor) -> float:
 
 def _zeros(numbers: torch.Tensor) -> int:
     """Count zeros through a bool tensor, which torch fills on all threads; often all are true, which is checked first."""
-    size = numbers.numel()
-    truths: torch.Tensor | None = getattr(_scratch, "truths", None)
-    if truths is None or truths.numel() < size:
-        truths = _scratch.truths = torch.empty(size, dtype=torch.bool)
-    return read(truths[:size].copy_(numbers), _count_false)
+    truths, some = _truths(numbers.numel())
+    truths.copy_(numbers)
+    if some is None:
+        return read(truths, _count_false)
+    return 0 if np.logical_and.reduce(some) else len(some) - int(np.count_nonzero(some))
+
+
+def _truths(size: int) -> tuple[torch.Tensor, Any]:
+    """A bool tensor of our own to be filled, and the same memory as an array, None without numpy. Few sizes occur often."""
+    known: dict[int, tuple[torch.Tensor, Any]] | None = getattr(_scratch, "truths", None)
+    if known is None:
+        known = _scratch.truths = {}
+    found = known.get(size)
+    if found is None:
+        whole: torch.Tensor | None = getattr(_scratch, "room", None)
+        if whole is None or whole.numel() < size or len(known) >= _SIZES:
+            known.clear()
+            whole = _scratch.room = torch.empty(max(size, 0 if whole is None else whole.numel()), dtype=torch.bool)
+        part = whole[:size]
+        found = known[size] = part, None if np is None else read(part, _array_of)
+    return found
+
+
+def _array_of(data: memoryview) -> Any:
+    return np.frombuffer(data, np.bool_)
 
 
 def _count_false(data: memoryview) -> int:
-    if np is None:
-        return bytes(data).count(0)
-    some = np.frombuffer(data, np.bool_)
-    return 0 if some.all() else len(some) - int(np.count_nonzero(some))
+    return bytes(data).count(0)
 
 
 def flat(value: torch.Tensor) -> torch.Tensor | None:

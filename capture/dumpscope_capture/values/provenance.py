@@ -6,6 +6,8 @@
     absent      {"input.2": "torch._C.Generator"}: type of an argument that has no record
     storage     {"input.0": "cuda:0"}: device of an argument that is not in this process's own host memory
 
+The record of an argument that is uninitialised memory is marked, too (`values.uninitialised`).
+
 Tensors are recognised by identity and version. Only weak references are held.
 """
 
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from dumpscope_capture.older_torch import stand_ins
+from dumpscope_capture.values.uninitialised import MAKERS, Listed, UninitialisedMemory
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -36,6 +39,7 @@ class Provenance:
     def __init__(self) -> None:
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int, str]] = {}
         self._names: dict[str, list[str]] = {}
+        self.uninitialised = UninitialisedMemory()
 
     def reset(self) -> None:
         """The step ends. Argument names are kept, as they do not change."""
@@ -50,22 +54,26 @@ class Provenance:
         if label not in self._names:
             self._names[label] = parameter_names(function)
 
-    def of_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], body: dict[str, Any]) -> Extra:
-        """Extra keys of a call's arguments, before it runs. body: their records."""
+    def of_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], body: dict[str, Any], api: Listed | None = None
+    ) -> Extra:
+        """Extra keys of a call's arguments, before it runs. body: their records; api: None for a module"""
         extra: Extra = {}
         records = body["input_args"]
         for place, value in enumerate(args):
             if type(value) not in _PLAIN:
-                self._describe(value, records[place], f"input.{place}", extra)
+                self._describe(value, records[place], f"input.{place}", extra, api)
         if kwargs:
             records = body["input_kwargs"]
             for key, value in kwargs.items():
                 if type(value) not in _PLAIN:
-                    self._describe(value, records[key], f"kwargs.{key}", extra)
+                    self._describe(value, records[key], f"kwargs.{key}", extra, api)
         return extra
 
-    def of_results(self, result: Any, name: str, extra: Extra) -> None:
+    def of_results(self, result: Any, name: str, extra: Extra, api: Listed | None = None) -> None:
         """Note a call as the producer of its results, and the types of their containers. name: of the node."""
+        if api is not None and api.name in MAKERS:
+            self.uninitialised.note(result)
         if isinstance(result, torch.Tensor):
             self._note(result, f"{name}.output.0")
         elif type(result) not in _PLAIN:
@@ -78,8 +86,9 @@ class Provenance:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _describe(self, value: Any, record: Any, path: str, extra: Extra, depth: int = 0) -> None:
+    def _describe(self, value: Any, record: Any, path: str, extra: Extra, api: Listed | None, depth: int = 0) -> None:
         if isinstance(value, torch.Tensor):
+            self.uninitialised.mark(value, record, path, api)
             maker = self._maker(value)
             if maker is not None:
                 extra.setdefault("producers", {})[path] = maker
@@ -98,7 +107,7 @@ class Provenance:
         if depth < _DEPTH:
             for key, part in members:
                 if type(part) not in _PLAIN:
-                    self._describe(part, _part(record, key), f"{path}.{key}", extra, depth + 1)
+                    self._describe(part, _part(record, key), f"{path}.{key}", extra, api, depth + 1)
 
     def _walk_results(self, value: Any, item: str, head: int, extra: Extra, depth: int) -> None:
         if isinstance(value, torch.Tensor):

@@ -18,7 +18,7 @@ import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import torch
 
@@ -60,6 +60,12 @@ def _no_file(item: str) -> bool:
     return False
 
 
+class Frozen(Protocol):
+    """Tells which tensors are frozen parameters."""
+
+    def leaves_out(self, tensor: torch.Tensor) -> bool: ...
+
+
 class Recorder:
     """Turns values into records. Safe for threads.
 
@@ -69,6 +75,7 @@ class Recorder:
     wants_tensor: whether the tensor of an item name gets a file
     deferred: defer the statistics of CPU tensors too, as on other devices
     dedup: tensors recorded before, by recorders of the same task, summary and precision
+    frozen: tells which tensors get no file as they are frozen parameters; None where all get one
     """
 
     suffix: str = TENSOR_SUFFIX
@@ -82,8 +89,10 @@ class Recorder:
         wants_tensor: Callable[[str], bool] | None = None,
         deferred: bool = False,
         dedup: Dedup | None = None,
+        frozen: Frozen | None = None,
     ) -> None:
         self.task = task
+        self.frozen = frozen
         self.summary = summary
         self.high = precision == "high"
         self.wants_tensor = wants_tensor or _no_file
@@ -200,7 +209,7 @@ class Recorder:
     def _tensor(self, tensor: torch.Tensor, item: str) -> dict[str, Any]:
         name, absent = TENSOR_TYPE, None
         extra: dict[str, Any] = {}
-        grad = tensor.requires_grad
+        grad, given = tensor.requires_grad, tensor
         if type(tensor) not in _ORDINARY:
             name, tensor, extra, absent = tensor_subclasses.unwrap(tensor)
         dtype = tensor.dtype
@@ -224,27 +233,28 @@ class Recorder:
             record["absent"] = absent
             return record
         try:
-            self._content(tensor.detach() if tensor.requires_grad else tensor, record, item)
+            frozen = not grad and self.frozen is not None and self.writes_files and self.frozen.leaves_out(given)
+            self._content(tensor.detach() if tensor.requires_grad else tensor, record, item, frozen=frozen)
         except Exception as error:  # an unusual tensor must not stop training
             record["absent"] = f"{type(error).__name__}: {str(error)[:120]}"
         return record
 
-    def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str) -> None:
-        """Statistics, hash and file of a plain tensor with data and without a graph."""
+    def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str, *, frozen: bool) -> None:
+        """Statistics, hash and file of a plain tensor with data and without a graph. frozen: without the file"""
         here = tensor.is_cpu and not self.deferred
         known: KnownMemory | None = None
         if self.summary != "xor":
             if not here:
                 self.chunk.add(measure_later(tensor, high=self.high, fill=partial(fill, record)))
             elif (known := self.dedup.find(tensor)) is None:
-                fill(record, measure_now(tensor, high=self.high))
+                fill(record, self.dedup.measure_small(tensor, self._measure))
             else:
                 if known.statistics is None:
                     known.statistics = measure_now(tensor, high=self.high, surveyed=known.surveyed)
                 fill(record, known.statistics)
         snapshot: Snapshot | None = None
         hashed = self._hash_now(tensor, known) if here and self.summary != "statistics" else None
-        if self.wants_tensor(item):
+        if not frozen and self.wants_tensor(item):
             snapshot = self._add_file(tensor, record, item, known)
         if hashed is not None:
             record["md5"] = hashed
@@ -257,6 +267,9 @@ class Recorder:
                 known.files.setdefault(file_key(tensor, requires_grad=snapshot.requires_grad), snapshot.name)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
+
+    def _measure(self, tensor: torch.Tensor) -> Statistics:
+        return measure_now(tensor, high=self.high)
 
     def _add_file(
         self, tensor: torch.Tensor, record: dict[str, Any], item: str, known: KnownMemory | None

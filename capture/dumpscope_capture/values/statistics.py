@@ -202,7 +202,11 @@ def _count_nonzero(value: torch.Tensor) -> int:
     kind = _NUMPY.get(value.dtype)
     if kind is None:
         return int(torch.count_nonzero(value))
-    return read(value.contiguous(), lambda data: int(np.count_nonzero(np.frombuffer(data, kind))))
+    return read(value.contiguous(), _count_in, kind)
+
+
+def _count_in(data: memoryview, kind: Any) -> int:
+    return int(np.count_nonzero(np.frombuffer(data, kind)))
 
 
 def _of_number(value: float) -> Statistics:

@@ -191,7 +191,7 @@ class StepSink:
             self._files.drain()
             if self._attempt("move", lambda: self.folder.rename(folder)):
                 self.folder = Path(folder)
-                self._files.folder = self.folder / TENSOR_FOLDER
+                self._files.folder = str(self.folder / TENSOR_FOLDER)
                 if self._journal is not None:
                     self._journal.path = os.path.join(self.folder, os.path.basename(self._journal.path))
                     journal = self._journal

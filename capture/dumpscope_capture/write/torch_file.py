@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 import sys
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import torch
 
-from dumpscope_format.older_python import dataclass, without_prefix
+from dumpscope_format.older_python import without_prefix
 
 _STORAGES: Final = {
     torch.float32: "FloatStorage", torch.float64: "DoubleStorage", torch.float16: "HalfStorage",
@@ -35,12 +36,14 @@ _ALIGNMENT: Final = 64
 _LOCAL: Final = struct.Struct("<4s5H3I2H")
 _ENTRY: Final = struct.Struct("<4s6H3I5H2I")
 _END: Final = struct.Struct("<4s4H2IH")
+_CRC: Final = struct.Struct("<I")
+_CRC_IN_LOCAL: Final = 14
+_CRC_IN_ENTRY: Final = 16
 _STAMP: Final = (0, 0x21)  # 1 January 1980: the same content gives the same file
 _MAX: Final = 0xFFFF_0000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorLayout:
+class TensorLayout(NamedTuple):
     """Type, shape and strides of a tensor that begins at the start of its storage."""
 
     dtype: torch.dtype
@@ -56,35 +59,46 @@ def can_write(dtype: torch.dtype, nbytes: int) -> bool:
 
 def pack(layout: TensorLayout, data: memoryview, check: int) -> list[bytes | memoryview]:
     """Parts of the file, in order. data: bytes of the storage; check: their CRC-32."""
-    pickled = _pickle(layout, data.nbytes)
-    order = sys.byteorder.encode()
-    members: list[tuple[bytes, bytes | memoryview, int]] = [
-        (b"archive/data.pkl", pickled, crc32(pickled)),
-        (b"archive/byteorder", order, crc32(order)),
-        (b"archive/data/0", data, check),
-        (b"archive/version", b"3\n", crc32(b"3\n")),
+    begin, header, middle, end = _around(layout, data.nbytes)
+    word = _CRC.pack(check)
+    return [b"".join((begin, word, header)), data, b"".join((middle, word, end))]
+
+
+@lru_cache(maxsize=1024)
+def _around(layout: TensorLayout, nbytes: int) -> tuple[bytes, bytes, bytes, bytes]:
+    """All of a file but the tensor's bytes and the two places of their CRC: (before the first place, from there to the bytes,
+    from there to the second place, the rest)."""
+    pickled = _pickle(layout, nbytes)
+    members = [
+        (b"archive/data.pkl", pickled),
+        (b"archive/byteorder", sys.byteorder.encode()),
+        (b"archive/data/0", None),
+        (b"archive/version", b"3\n"),
     ]
-    parts: list[bytes | memoryview] = []
-    central: list[bytes] = []
+    before, after, directory = bytearray(), bytearray(), bytearray()
     place = 0
-    for name, content, crc in members:
-        size = content.nbytes if isinstance(content, memoryview) else len(content)
+    marks: list[int] = []
+    for name, content in members:
+        size = nbytes if content is None else len(content)
+        check = 0 if content is None else crc32(content)
         begin = place + _LOCAL.size + len(name)
         padding = -begin % _ALIGNMENT
         if padding and padding < 4:  # an extra field has a header of four bytes
             padding += _ALIGNMENT
         extra = struct.pack("<2sH", b"FB", padding - 4) + b"Z" * (padding - 4) if padding else b""
-        parts += [
-            _LOCAL.pack(b"PK\x03\x04", 10, 0, 0, *_STAMP, crc, size, size, len(name), len(extra)) + name + extra,
-            content,
-        ]
-        central.append(
-            _ENTRY.pack(b"PK\x01\x02", 10, 10, 0, 0, *_STAMP, crc, size, size, len(name), 0, 0, 0, 0, 0, place) + name
+        out = after if marks else before
+        if content is None:
+            marks = [len(before) + _CRC_IN_LOCAL, len(directory) + _CRC_IN_ENTRY]
+        out += _LOCAL.pack(b"PK\x03\x04", 10, 0, 0, *_STAMP, check, size, size, len(name), len(extra)) + name + extra
+        out += content or b""
+        directory += (
+            _ENTRY.pack(b"PK\x01\x02", 10, 10, 0, 0, *_STAMP, check, size, size, len(name), 0, 0, 0, 0, 0, place) + name
         )
         place = begin + len(extra) + size
-    directory = b"".join(central)
-    parts.append(directory + _END.pack(b"PK\x05\x06", 0, 0, len(members), len(members), len(directory), place, 0))
-    return parts
+    first, second = marks[0], len(after) + marks[1]
+    after += directory + _END.pack(b"PK\x05\x06", 0, 0, len(members), len(members), len(directory), place, 0)
+    cut = _CRC.size
+    return bytes(before[:first]), bytes(before[first + cut :]), bytes(after[:second]), bytes(after[second + cut :])
 
 
 def _pickle(layout: TensorLayout, nbytes: int) -> bytes:

@@ -17,6 +17,11 @@ export function useRegisterDump() {
   return useChange("dumps", (path: string) => readReply(api().POST("/api/dumps", { body: { path } })));
 }
 
+/** Opens a result table of another tool as a comparison of its two sides. */
+export function useOpenTable() {
+  return useChange("comparisons", (path: string) => readReply(api().POST("/api/tables", { body: { path } })));
+}
+
 export function useRename(noun: Noun) {
   return useChange(noun, async ({ id, name }: { id: string; name: string }) => {
     const body = { name };

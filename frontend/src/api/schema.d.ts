@@ -321,6 +321,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open Table
+         * @description Open a result table on the server, or a folder with one a rank: its sides become two dumps, and these are compared.
+         */
+        post: operations["open_table_api_tables_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}": {
         parameters: {
             query?: never;
@@ -1496,6 +1516,8 @@ export interface components {
             counts: components["schemas"]["Counts"] | null;
             /** Verdict */
             verdict: ("yes" | "n/a" | "warning" | "no") | null;
+            /** Outcome */
+            outcome: ("agrees" | "diverged" | "not_fully_judged") | null;
             origin: components["schemas"]["OriginBrief"] | null;
             /** Created */
             created: string;
@@ -1592,6 +1614,33 @@ export interface components {
             unmatched_golden: number;
             /** Unreadable */
             unreadable: number;
+        };
+        /**
+         * Coverage
+         * @description How many recorded items were judged, and why others were not; the five groups add up to `items`.
+         */
+        Coverage: {
+            /** Items */
+            items: number;
+            /** Judged */
+            judged: number;
+            /** One Sided */
+            one_sided: number;
+            /** Unreadable */
+            unreadable: number;
+            /** Not Comparable */
+            not_comparable: number;
+            /** Left Out */
+            left_out: number;
+            /** Missing */
+            missing: number;
+            /** Lost */
+            lost: number;
+            /** Reasons */
+            reasons: components["schemas"]["Reason"][];
+            first: components["schemas"]["Unjudged"] | null;
+            /** Ends */
+            ends: components["schemas"]["End"][];
         };
         /** Dump */
         Dump: {
@@ -1738,6 +1787,27 @@ export interface components {
             command: string;
             job: components["schemas"]["Job"] | null;
         };
+        /**
+         * End
+         * @description The record of a side ends at `node`; the other side goes on with `following`.
+         */
+        End: {
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+            /** Following */
+            following: string;
+            /** Items */
+            items: number;
+        };
         /** Error */
         Error: {
             /** Error */
@@ -1808,6 +1878,8 @@ export interface components {
             stack: string[];
             /** Frames */
             frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
         };
         /**
          * Flow
@@ -2603,7 +2675,8 @@ export interface components {
         };
         /**
          * Origin
-         * @description `hidden`: the difference is first visible here, but its cause was not dumped.
+         * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
+         *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
          */
         Origin: {
             /** Step */
@@ -2641,6 +2714,10 @@ export interface components {
             stack: string[];
             /** Frames */
             frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
+            /** Module */
+            module: string;
             /** Pair */
             pair: number;
             /** Hidden */
@@ -3270,6 +3347,23 @@ export interface components {
             node: string;
         };
         /**
+         * Reason
+         * @description Items with one reason; `missing`: they matter and were not judged.
+         */
+        Reason: {
+            /** Reason */
+            reason: string;
+            /**
+             * Group
+             * @enum {string}
+             */
+            group: "judged" | "one_sided" | "unreadable" | "not_comparable" | "left_out";
+            /** Items */
+            items: number;
+            /** Missing */
+            missing: boolean;
+        };
+        /**
          * Reference
          * @description Item pairs by which side is farther from the reference, and the golden's own causes.
          */
@@ -3507,7 +3601,8 @@ export interface components {
         /**
          * Summary
          * @description `problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
-         *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none.
+         *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
+         *     result of an older version.
          */
         Summary: {
             /** Schema */
@@ -3541,6 +3636,12 @@ export interface components {
             /** Units */
             units: components["schemas"]["UnitBrief"][];
             reference: components["schemas"]["Reference"] | null;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "agrees" | "diverged" | "not_fully_judged";
+            coverage: components["schemas"]["Coverage"] | null;
         };
         /**
          * TakenPrecheck
@@ -3836,6 +3937,26 @@ export interface components {
             golden: components["schemas"]["PrecheckStanding"];
             /** Failing */
             failing: components["schemas"]["FailingCall"][];
+        };
+        /**
+         * Unjudged
+         * @description The first call from which on something that matters was not judged.
+         */
+        Unjudged: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+            /** Pair */
+            pair: number;
+            /** Reason */
+            reason: string;
+            /** Sentence */
+            sentence: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
         };
         /**
          * Upload
@@ -4781,6 +4902,39 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NewComparison"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    open_table_api_tables_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewDump"];
             };
         };
         responses: {

@@ -52,6 +52,7 @@ export type StepRange = Schemas["StepRange"];
 export type Strip = Schemas["Strip"];
 export type StripBucket = Schemas["StripBucket"];
 export type Summary = Schemas["Summary"];
+export type Coverage = Schemas["Coverage"];
 export type TrialTensor = Schemas["TrialTensor"];
 export type TrendCell = Schemas["TrendCell"];
 export type TrendPage = Schemas["TrendPage"];

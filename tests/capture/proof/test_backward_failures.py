@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
+from warm_python import warm_python
 
 from capture.proof.conftest import training
 from capture.proof.device import Broken
@@ -272,7 +272,7 @@ def test_the_runner_explains_a_script_that_knows_nothing_of_it(tmp_path: Path) -
         encoding="utf-8",
     )
     ran = subprocess.run(
-        [sys.executable, "-m", "dumpscope_capture.run", "--explain-backward", "table", "--report", "report.json", "train.py"],
+        [warm_python(), "-m", "dumpscope_capture.run", "--explain-backward", "table", "--report", "report.json", "train.py"],
         check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=dict(os.environ),
     )  # fmt: skip
     assert ran.returncode == 1

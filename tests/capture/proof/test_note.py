@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import torch
 from reproduce import run_scripts
+from warm_python import COLD
 
 from dumpscope.cli.app import status
 from dumpscope.reproduce.bisection import budget
@@ -95,7 +96,7 @@ def bare_python(folder: Path) -> list[str]:
         "import runpy, sys; sys.path.append(sys.argv[1]); sys.argv = sys.argv[2:]; "
         "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
-    return [sys.executable, "-I", "-S", "-c", start, str(folder)]
+    return [COLD, "-I", "-S", "-c", start, str(folder)]
 
 
 def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -104,6 +105,7 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("warm")
 def test_from_a_failing_backward_to_the_archive_of_its_operator(
     sim: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,7 +117,8 @@ def test_from_a_failing_backward_to_the_archive_of_its_operator(
     runner = [sys.executable, "-m", "dumpscope_capture.run"]
 
     # 1: the backward fails; which call stands behind it?
-    failed = run(*runner, "--recipe", tmp_path / "runs", "--explain-backward", "table", program, cwd=tmp_path)
+    cold = [COLD, *runner[1:]]  # a recipe starts its interpreter again
+    failed = run(*cold, "--recipe", tmp_path / "runs", "--explain-backward", "table", program, cwd=tmp_path)
     assert failed.returncode == 1
     named = re.search(
         r"the backward of (\S+) failed, in NativeGroupNormBackward0\n  called in module (\S+)", failed.stderr

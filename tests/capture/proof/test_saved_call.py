@@ -6,7 +6,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from hypothesis import given, settings, strategies as st
+from warm_python import warm_python
 
 from capture.proof.conftest import training
 from dumpscope.readers.tensors import torch_file
@@ -378,7 +378,7 @@ def test_a_call_that_takes_the_process_down_has_left_all_it_was_given(when: str,
     }
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, "crash.py", when, "config.json"], check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        [warm_python(), "crash.py", when, "config.json"], check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path,
         env=dict(os.environ),
     )  # fmt: skip
     assert ran.returncode == 7, ran.stderr
@@ -398,7 +398,7 @@ def test_the_runner_saves_calls_of_a_script_that_knows_nothing_of_it(tmp_path: P
         encoding="utf-8",
     )
     ran = subprocess.run(
-        [sys.executable, "-m", "dumpscope_capture.run", "--save-call", "Functional.gelu.1", "--output", "out", "train.py"],
+        [warm_python(), "-m", "dumpscope_capture.run", "--save-call", "Functional.gelu.1", "--output", "out", "train.py"],
         check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=dict(os.environ),
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from warm_python import warm_python
 
 from capture.ptdbg.reading import array, calls, line, lines, names
 from dumpscope_capture.ptdbg import (
@@ -470,7 +471,7 @@ for _ in range(5):
     torch.relu(torch.ones(2))
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    done = subprocess.run([warm_python(), "-c", script], capture_output=True, check=False)
     assert done.returncode == -9
     assert calls(NEW) == [f"Torch.relu.{n}.forward" for n in range(5)]
     assert len(list(NEW.with_suffix("").iterdir())) == 10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
 from capture.ptdbg.reading import calls
 
@@ -48,7 +48,7 @@ except RuntimeError as error:
 
 def run(*arguments: object, status: int = 0) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "dumpscope_capture.run", *map(str, arguments)],
+        [warm_python(), "-m", "dumpscope_capture.run", *map(str, arguments)],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == status, done.stderr

@@ -11,7 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
+from capture.launching import IMPORTED, MSPROBE
 from capture.ptdbg.test_reading_back import run
 
 PEER = os.environ.get("DUMPSCOPE_PEER_PYTHON", "")
@@ -20,7 +22,15 @@ pytestmark = pytest.mark.skipif(not PEER, reason="no interpreter with msprobe wa
 
 def msprobe(target: Path, golden: Path) -> subprocess.CompletedProcess[str]:
     sides = ["--target_path", str(target.absolute()), "--golden_path", str(golden.absolute())]
-    command = [str(Path(PEER).with_name("msprobe")), "compare", *sides, "--output_path", str(Path("out").absolute())]
+    command = [
+        warm_python(IMPORTED["msprobe"], PEER),
+        "-c",
+        MSPROBE,
+        "compare",
+        *sides,
+        "--output_path",
+        str(Path("out").absolute()),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 

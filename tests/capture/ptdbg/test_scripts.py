@@ -6,10 +6,10 @@ import os
 import re
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
 from capture.ptdbg.reading import calls, line, lines, names
 
@@ -28,7 +28,7 @@ def start(script: str, *arguments: str, **environment: str) -> subprocess.Popen[
     Path(f"{script}.py").write_text(text.replace(OLD_IMPORT, NEW_IMPORT), encoding="utf-8")
     Path("net.py").write_bytes((SCRIPTS / "net.py").read_bytes())
     return subprocess.Popen(
-        [sys.executable, f"{script}.py", *arguments],
+        [warm_python(), f"{script}.py", *arguments],
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

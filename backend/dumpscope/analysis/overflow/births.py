@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dumpscope.analysis.unit.calls import forward_of
-from dumpscope.domain.communication import unread
 from dumpscope.domain.limits import SCALED, at_limit, is_limit, limits
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
+from dumpscope.domain.unread.memory import unread
 from dumpscope.texts import Phrase, english, phrase
 
 GROWTH: Final = 100.0
 """Output norm over input norm from which a call counts as growing (msprobe's limit)."""
 
-_IGNORED_OUTPUTS: Final = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 CLIPPED: Final = 1.0715
 """Largest input over the limit of an fp8 output from which the output was clipped: below, rounding alone takes it there."""
 
@@ -124,10 +123,12 @@ class _Walk:
         items, count = dump.items, len(dump.nodes)
         self.flags = _item_flags(items)
         apis = np.asarray([label.rpartition(".")[2] for label in dump.nodes.labels] or [""])
-        _clear_meaningless(dump, self.flags, apis)
+        ignored = unread(dump)
+        self.flags[ignored] = 0
+        _clear_masked(dump, self.flags, apis)
         role = items.role
         out = (role == Role.OUTPUT) | (role == Role.GRADIENT) | (role == Role.DEBUG)
-        tensor = items.kind == Kind.TENSOR
+        tensor = (items.kind == Kind.TENSOR) & ~ignored
         self.inputs = _fold_to_nodes(items, self.flags, ~out & tensor, count)
         self.arguments = _fold_to_nodes(items, self.flags, ~out & ~tensor, count)
         self.weights = _fold_to_nodes(items, self.flags, role == Role.PARAMETER, count)
@@ -297,11 +298,9 @@ def _is_asked_for(arguments: Contents, outputs: Contents) -> bool:
     return bool(outputs) and not outputs & ~explained
 
 
-def _clear_meaningless(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) -> None:
-    """Clear flags of buffers whose content means nothing: uninitialised outputs, what a communication does not read, and what
-    masked_fill_ is called on."""
+def _clear_masked(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) -> None:
+    """Clear flags of what masked_fill_ is called on."""
     items, nodes = dump.items, dump.nodes
-    flags[unread(dump)] = 0
     for item in np.flatnonzero(flags).tolist():
         node = items.node[item]
         if nodes.direction[node] == Direction.BACKWARD:
@@ -310,9 +309,7 @@ def _clear_meaningless(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[n
         api = str(apis[label]) if label >= 0 else ""
         path = items.paths[items.path[item]] if items.path[item] >= 0 else ""
         role = items.role[item]
-        uninitialised = role == Role.OUTPUT and api in _IGNORED_OUTPUTS
-        overwritten = api == "masked_fill_" and role == Role.INPUT and path.split(".")[0] == "0"
-        if uninitialised or overwritten:
+        if api == "masked_fill_" and role == Role.INPUT and path.split(".")[0] == "0":
             flags[item] = 0
 
 

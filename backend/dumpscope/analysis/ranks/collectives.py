@@ -13,6 +13,10 @@ from dumpscope.analysis.ranks.messages import RECEIVE, SEND, Group, Message
 MESSAGE: Final = "send_receive"
 """Name of a communication between two ranks."""
 
+
+GROWS: Final = 3.0
+"""A communication may make the error of what it was given so many times as large: a sum can cancel."""
+
 Key = tuple[object, ...]
 
 
@@ -52,10 +56,23 @@ class Collective:
 
     @property
     def faulty(self) -> bool:
-        """All that was given is known and agrees, and what was taken does not."""
+        """All that was given is known and its verdict is Yes, and what was taken differs."""
         givers = [part.message.given for part in self.parts if part.message.given is not None]
         known = bool(givers) and not self.missing and all(half.score == half.score for half in givers)
-        return known and not self.bad_givers and bool(self.bad_takers)
+        return known and all(half.agrees for half in givers) and bool(self.bad_takers)
+
+    @property
+    def explained(self) -> bool:
+        """What was given differs, and what was taken by no more than that makes of it."""
+        differing = [part.message.given for part in self.parts if part.message.given is not None]
+        given = max((half.score for half in differing if not half.agrees and half.score == half.score), default=0.0)
+        taken = [part.message.taken for part in self.bad_takers]
+        return bool(self.bad_givers) or all(half is not None and half.score <= GROWS * given for half in taken)
+
+    @property
+    def other_size(self) -> int:
+        """Ranks of the golden's group, where it has more or fewer; 0 else."""
+        return max(part.message.other_size for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

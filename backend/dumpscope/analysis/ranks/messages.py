@@ -9,7 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
-from dumpscope.domain.communication import (
+from dumpscope.domain.facts import Verdict
+from dumpscope.domain.records import Direction, Int64, Kind, Role
+from dumpscope.domain.unread.communication import (
     DEFAULT_ROOT,
     FROM_ROOT,
     GROUP_TYPE,
@@ -19,8 +21,6 @@ from dumpscope.domain.communication import (
     SENDING,
     TO_ROOT,
 )
-from dumpscope.domain.facts import Verdict
-from dumpscope.domain.records import Direction, Int64, Kind, Role
 
 SEND: Final = "send"
 RECEIVE: Final = "receive"
@@ -40,6 +40,11 @@ class Half:
     score: float
     bad: bool
 
+    @property
+    def agrees(self) -> bool:
+        """As the user reads it in the table: its verdict is Yes."""
+        return not self.bad and self.verdict == Verdict.YES
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
@@ -49,6 +54,7 @@ class Message:
     peer: the other rank, or the one that a directed collective starts or ends at; None where there is none or it is unknown.
         in_group: it counts inside the group
     given, taken: None where what lies in the buffer means nothing (a broadcast reads its source alone)
+    other_size: ranks of the golden's group, where there are more or fewer of them; 0 else
     """
 
     pair: int
@@ -60,6 +66,7 @@ class Message:
     tag: int
     given: Half | None
     taken: Half | None
+    other_size: int = 0
 
 
 def read_messages(case: Case, rank: int) -> list[Message]:
@@ -131,7 +138,7 @@ class _Reader:
     ) -> Message:
         return Message(
             pair=self.pair, name=self.case.columns.names[self.pair], api=api, group=group, peer=peer, in_group=in_group,
-            tag=tag, given=given, taken=taken,
+            tag=tag, given=given, taken=taken, other_size=self._read_other_size(group),
         )  # fmt: skip
 
     def _is_here(self, peer: int | None, group: Group, in_group: bool) -> bool:
@@ -159,6 +166,21 @@ class _Reader:
             for row, path in self._arguments()
             if self._type(row) == OPERATION_TYPE and isinstance(value := self._value_of(row), dict)
         ]
+
+    def _read_other_size(self, group: Group) -> int:
+        """Ranks of the golden's group where it has more or fewer, 0 else."""
+        case = self.case
+        rows = case.items_of(self.pair)
+        rows = rows[case.context.golden[rows] >= 0]
+        for item in case.context.golden[rows].tolist():
+            items = case.golden.items
+            if items.types[int(items.type[item])] != GROUP_TYPE or items.value[item] < 0:
+                continue
+            value = json.loads(items.values[int(items.value[item])])
+            ranks = value.get("group_ranks") if isinstance(value, dict) else None
+            if isinstance(ranks, list) and isinstance(group, tuple) and len(ranks) != len(group):
+                return len(ranks)
+        return 0
 
     def _read_group(self) -> Group:
         for row, _ in self._arguments():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from dumpscope.analysis.ranks.collectives import Collective, Part, Traffic, connect
 from dumpscope.analysis.ranks.messages import Message
@@ -89,18 +89,32 @@ def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic])
 
 
 def drop_echoes(units: Sequence[RankFindings]) -> list[RankFindings]:
-    """An argument or computation that fails in every step, or an extra call, is one cause: keep its first step."""
-    seen: set[tuple[int, str, str]] = set()
+    """A call that goes wrong in the same way in every step, or an extra call, is one cause: keep its first step, which names
+    the others."""
+    ordered = sorted(units, key=lambda one: (one.step, one.rank))
+    steps: dict[tuple[object, ...], list[int]] = {}
+    for unit in ordered:
+        for entry in unit.findings:
+            steps.setdefault(_recurs_as(unit, entry), []).append(unit.step)
     out = []
-    for unit in sorted(units, key=lambda one: (one.step, one.rank)):
+    for unit in ordered:
         kept = []
         for entry in unit.findings:
-            key = (unit.rank, entry.name, entry.finding.kind)
-            if key not in seen:
-                kept.append(entry)
-            seen.add(key)
+            first, *later = steps[_recurs_as(unit, entry)]
+            if unit.step == first:
+                kept.append(replace(entry, origin=_name_steps(entry.origin, later)) if later else entry)
         out.append(replace(unit, findings=kept))
     return out
+
+
+def _recurs_as(unit: RankFindings, entry: DescribedFinding) -> tuple[object, ...]:
+    """What the same cause has in common in all steps."""
+    return unit.rank, entry.name, entry.finding.rule, entry.finding.name
+
+
+def _name_steps(origin: Origin, steps: list[int]) -> Origin:
+    said = [*origin.evidence_said, phrase("origin.in_steps", steps=as_ranges(steps))]
+    return replace(origin, evidence=english(said), evidence_said=said)
 
 
 def join_replicas(units: Sequence[RankFindings]) -> list[RankFindings]:
@@ -172,9 +186,9 @@ def _took_bad(one: Collective, rank: int, pair: int) -> bool:
 
 
 def _was_received(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
-    """Everything bad that a communication call took was given by another rank."""
+    """Everything bad that a communication call took follows from what a rank gave."""
     taken = [one for one in calls if _took_bad(one, rank, entry.finding.pair)]
-    return bool(taken) and all(one.bad_givers for one in taken)
+    return bool(taken) and all(one.explained for one in taken)
 
 
 def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
@@ -209,6 +223,15 @@ def _blame_collective(origin: Origin, culprits: Sequence[Collective]) -> Origin:
     givers = sum(1 for one in culprits for part in one.parts if part.message.given is not None)
     more: list[Phrase] = []
     confidence = origin.confidence
+    size = max((one.other_size for one in culprits), default=0)
+    if size:
+        own = max(len(one.ranks) for one in culprits)
+        said = [phrase("origin.other_group", target=own, golden=size)]
+        advised = [phrase("advice.other_group")]
+        return replace(
+            origin, kind="configuration", confidence=round(0.5 * confidence, 2), evidence=english(said), evidence_said=said,
+            advice=english(advised), advice_said=advised,
+        )  # fmt: skip
     if missing:
         more = [phrase("origin.absent_ranks", ranks=_join_ranks(missing))]
         confidence *= 0.5
@@ -220,8 +243,17 @@ def _blame_collective(origin: Origin, culprits: Sequence[Collective]) -> Origin:
             else [phrase(word, ranks=_join_ranks(hit))]
         )
         confidence = max(confidence, 0.8)
+    else:
+        given, taken = (_worst_of(culprits, side) for side in ("given", "taken"))
+        more = [phrase("origin.collective_worse", given=given, taken=taken, ranks=_join_ranks(hit))]
     said = [*origin.evidence_said, *more]
     return replace(origin, confidence=round(confidence, 2), evidence=english(said), evidence_said=said)
+
+
+def _worst_of(culprits: Sequence[Collective], side: Literal["given", "taken"]) -> str:
+    """The largest score of what was given or taken, in floors."""
+    halves = [part.message.given if side == "given" else part.message.taken for one in culprits for part in one.parts]
+    return f"{max((half.score for half in halves if half is not None and half.score == half.score), default=0.0):.2g}"
 
 
 def _likeness_of(unit: RankFindings, entry: DescribedFinding) -> tuple[object, ...]:

@@ -1,1 +1,1 @@
-"""The causal rules O-1 to O-7 of docs/verdicts.md, one module a rule; `registry` lists them, `merging` joins what they find."""
+"""The causal rules O-1 to O-8 of docs/verdicts.md, one module a rule; `registry` lists them, `merging` joins what they find."""

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from dumpscope.analysis.rules.bits import BITS, describe_bits, find_other_bits
 from dumpscope.analysis.rules.evidence import (
     SATURATED,
     advise_by_kind,
@@ -15,6 +16,7 @@ from dumpscope.analysis.rules.evidence import (
     is_backward,
     name_in_call,
 )
+from dumpscope.analysis.rules.ordering import check_order, describe_wrong, is_order_only, is_wrong, reaches_values
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.node_columns import NodeColumns
@@ -22,13 +24,16 @@ from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.analysis.unit.taint import drop_tainted
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
+from dumpscope.domain.picking import PickCheck
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role, State
 from dumpscope.texts import Phrase, phrase
-from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
+from dumpscope.verdict.score import overflow_differs
 
 TIES: Final = "ties"
 RANDOM: Final = "random"
 """Variants of a configuration: only the order of equal elements differs; a random call."""
+WRONG_PICK: Final = "wrong_pick"
+"""Variant of a computation: an index that the values disprove."""
 STEEP: Final = 10.0
 """An output this many times worse than inputs below the threshold does not follow from them."""
 RANDOM_CALLS: Final = frozenset(
@@ -39,13 +44,6 @@ RANDOM_CALLS: Final = frozenset(
         "native_dropout", "poisson", "gumbel_softmax", "rrelu", "cauchy_", "geometric_", "log_normal_",
     }
 )  # fmt: skip
-ORDERING: Final = frozenset(
-    {
-        "argmax", "argmin", "argsort", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "msort",
-        "nanmedian", "sort", "topk",
-    }
-)  # fmt: skip
-"""Calls whose indices depend on which of several equal elements comes first."""
 
 
 class Computation(Rule):
@@ -59,12 +57,21 @@ class Computation(Rule):
     def find(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
         return _find(case, [one.pair for one in found if one.kind == "weight"])
 
+    def find_last(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
+        return [] if found else find_other_bits(case)
+
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
         word = "overflow" if finding.kind == "overflow" and finding.variant != SATURATED else "computation"
-        if is_backward(case, finding):
+        if word == "overflow" and _is_finite(case, finding.items):
+            word = "overflow_golden"
+        elif is_backward(case, finding):
             word += "_backward"
         if finding.variant == TIES:
-            special = [phrase("origin.ties")]
+            special = [phrase("origin.ties" if isinstance(finding.detail, PickCheck) else "origin.ties_unseen")]
+        elif finding.variant == WRONG_PICK and isinstance(finding.detail, (PickCheck, str)):
+            special = [describe_wrong(finding.detail)]
+        elif finding.variant == BITS:
+            special = [describe_bits(case, finding)]
         elif finding.variant == SATURATED:
             special = [_describe_limit(case, finding)]
         else:
@@ -78,7 +85,10 @@ class Computation(Rule):
         ]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
-        return [phrase(f"advice.{finding.variant}")] if finding.variant else advise_by_kind(case, finding)
+        if finding.variant == TIES and finding.detail is None:
+            return [phrase("advice.ties_unseen", call=_call_of(case, finding.pair))]
+        own = finding.variant if finding.variant in (TIES, RANDOM, SATURATED, BITS) else ""
+        return [phrase(f"advice.{own}")] if own else advise_by_kind(case, finding)
 
     def confidence(self, case: Case, finding: Finding, limit: float) -> float:
         """Lower for inputs that were not or half compared, a score near the floor, and calls of one side only just before."""
@@ -101,11 +111,13 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
     Where something went wrong in an earlier step all weights differ, and only bit-equal inputs are clean.
     """
     columns = case.columns
-    broken = nonfinite_differs(case.context, case.facts)
+    broken = overflow_differs(case.context, case.facts)
     new_nonfinite = _nodes_with(case, broken, outputs=True) & ~_nodes_with(case, broken, outputs=False)
     with np.errstate(invalid="ignore"):
         # A weight that differs is a cause of its own, or left so by the step before.
         wrong = columns.argument | (columns.out_score > columns.threshold) | (columns.own_data > columns.threshold)
+        run_again = _find_run_again(columns)
+        wrong &= ~run_again  # what was wrong before them was recorded after them
         first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(columns), *causes])
         noise = np.minimum(_largest_before(np.fmax(columns.out_score, columns.own_in), first), columns.threshold / JUMP)
         clean = ~(columns.in_score > np.maximum(0.5 * columns.threshold, noise))
@@ -118,7 +130,7 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
         )
         suspects = columns.leaf & clean & jump & (columns.out_score > columns.threshold) & ~columns.argument
     suspects &= ~(columns.excused > 0)
-    suspects &= ~_find_run_again(columns)
+    suspects &= ~run_again
     backward = np.flatnonzero(columns.direction == Direction.BACKWARD)
     if not columns.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
         suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(columns.inexact > 0))[int(backward[-1]) + 1 :]
@@ -127,8 +139,21 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
     findings = []
     for pair in _drop_dependent(case, np.flatnonzero(suspects), first, noise, causes):
         items = case.different(case.outputs_of(pair))
-        ties = _is_order_only(case, pair, items)
-        if ties and not _reaches_values(case, pair):
+        ties = is_order_only(case, pair, items)
+        order = check_order(case, pair) if ties else None
+        if ties and is_wrong(order):
+            findings.append(
+                Finding(
+                    pair=pair,
+                    kind="computation",
+                    rule="O-1",
+                    items=tuple(items.tolist()),
+                    variant=WRONG_PICK,
+                    detail=order,
+                )
+            )
+            continue
+        if ties and not reaches_values(case, pair):
             continue
         clipped = not broken[items].any() and bool(_stands_at_limit(case, items).any())
         kind = "configuration" if ties else _kind_of(case, pair, bool(broken[items].any()) or clipped)
@@ -137,8 +162,14 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
             variant = TIES if ties else RANDOM
         elif kind == "overflow" and clipped:
             variant = SATURATED
-        findings.append(Finding(pair=pair, kind=kind, rule="O-1", items=tuple(items.tolist()), variant=variant))
+        shown = tuple(items.tolist())
+        findings.append(Finding(pair=pair, kind=kind, rule="O-1", items=shown, variant=variant, detail=order))
     return findings
+
+
+def _call_of(case: Case, pair: int) -> str:
+    """Name of a call as `list` of a capture's config takes it."""
+    return case.columns.names[pair].removesuffix(".forward")
 
 
 def _find_run_again(columns: NodeColumns) -> Bool:
@@ -164,36 +195,6 @@ def _stands_at_limit(case: Case, rows: Int64) -> Bool:
     compared = case.facts.outcome[rows] == Outcome.COMPARED
     found: Bool = ((target[0] ^ golden[0]) | (target[1] ^ golden[1])) & compared
     return found
-
-
-def _is_order_only(case: Case, pair: int, items: Int64) -> bool:
-    """A call that sorts or picks returns other indices and, if it returns values too, equal ones. Equal elements are in another
-    order, and no kernel is wrong."""
-    label, direction = case.columns.labels[pair].rpartition(".")[2], case.columns.direction[pair]
-    integers = bool(is_exact_kind(case.context)[items].all())
-    return label in ORDERING and direction == Direction.FORWARD and integers
-
-
-def find_order_only(case: Case) -> Bool:
-    """By node: only integers differ, and it or a call before it put equal values in another order."""
-    columns = case.columns
-    with np.errstate(invalid="ignore"):
-        differs = (case.opinions.score > case.threshold) & (case.context.kind == Kind.TENSOR)
-    values = np.zeros(len(columns), bool)
-    values[case.context.pair[differs & ~is_exact_kind(case.context)]] = True
-    wrong: list[int] = np.flatnonzero(columns.wrong & columns.leaf).tolist()
-    for pair in wrong:
-        items = case.different(case.outputs_of(pair))
-        if len(items) and _is_order_only(case, pair, items):
-            return ~values & (np.arange(len(columns)) >= pair)
-    return np.zeros(len(columns), bool)
-
-
-def _reaches_values(case: Case, pair: int) -> bool:
-    """A tensor that does not hold integers differs later on."""
-    rows = (case.context.pair > pair) & (case.context.kind == Kind.TENSOR) & ~is_exact_kind(case.context)
-    with np.errstate(invalid="ignore"):
-        return bool((case.opinions.score[rows] > case.threshold[rows]).any())
 
 
 def _nodes_with(case: Case, rows: Bool, *, outputs: bool) -> Bool:
@@ -241,19 +242,44 @@ def _kind_of(case: Case, pair: int, broken: bool) -> str:
 
 
 def _describe_inputs(case: Case, pair: int) -> Phrase:
+    """How far the inputs agree: what each says of them follows from their scores, verdicts and what was stored of them."""
     rows = case.inputs_of(pair)
+    rows = rows[~np.isnan(case.opinions.score[rows])]
     scores = case.opinions.score[rows]
-    compared = int((~np.isnan(scores)).sum())
-    if not compared:
+    count = len(rows)
+    if not count:
         return phrase("inputs.none")
-    worst = float(np.nanmax(scores))
+    number = {1: "_one", 2: "_both"}.get(count, "")
+    worst = float(scores.max())
+    if worst > 1:
+        return phrase("inputs.near", worst=f"{worst:.2g}")
+    if worst > 0:
+        return phrase(f"inputs.agree{number}", count=count, worst=f"{worst:.2g}")
     if (
-        worst == 0 and (case.facts.equal[rows[scores == 0]] < 0).any()
-    ):  # the golden's own error, see `reference.hide_golden_faults`
-        return phrase("inputs.as_near", count=compared)
-    if worst == 0:
-        return phrase("inputs.equal", count=compared) if compared > 1 else phrase("inputs.equal_one")
-    return phrase("inputs.agree", count=compared, worst=f"{worst:.2g}")
+        case.facts.equal[rows] < 0
+    ).any() and case.facts.distances is not None:  # the golden's own error, see `reference.hide_golden_faults`
+        return phrase(f"inputs.as_near{number}", count=count)
+    if (case.facts.equal[rows] == 0).any():  # by less than what rounding makes of numbers near 0
+        return phrase(f"inputs.agree{number}", count=count, worst="0")
+    known = _are_known(case, rows).all() and (case.facts.equal[rows] == 1).all()
+    return phrase(f"inputs.{'equal' if known else 'alike'}{number}", count=count)
+
+
+def _are_known(case: Case, rows: Int64) -> Bool:
+    """Which of these items are known to the last element: by their tensors, a hash, or as one number. Statistics say nothing of
+    the order of elements."""
+    context, items = case.context, case.target.items
+    hashed = items.hash[context.target[rows]] >= 0 if len(items.hash) else np.zeros(len(rows), bool)
+    found: Bool = (
+        (case.facts.unequal[rows] >= 0) | hashed | (context.kind[rows] != Kind.TENSOR) | (context.elements[rows] <= 2)
+    )
+    return found
+
+
+def _is_finite(case: Case, rows: Sequence[int]) -> bool:
+    """In the target all of these items are finite, as far as stored."""
+    states = case.context.t_state[list(rows), :2]
+    return bool((states == State.FINITE).all()) and not (case.facts.nonfinite_target[list(rows)] > 0).any()
 
 
 def _half_known_inputs(case: Case, pair: int) -> list[int]:

@@ -10,11 +10,14 @@ from dumpscope.analysis.unit.calls import forward_of
 from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
 from dumpscope.domain.records import STATISTICS, Direction, Int32, Items, Kind, RankDump, State, item_name
+from dumpscope.domain.stored_counts import list_other_counts, stores_counts
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, phrase
 
 SATURATED: Final = "saturated"
 """Variant of an overflow: a result stands at the limit of its dtype on one side only."""
+NEED_TENSORS: Final = ("computation", "backward")
+"""Kinds whose advice is to run the call alone, which needs its tensors."""
 _SHOWN: Final = 2
 _NAMED: Final = 6
 
@@ -42,7 +45,17 @@ def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
         return [_advise_hidden(case)]
     elif finding.kind == "computation" and is_backward(case, finding):
         word = "backward"
+    if word in NEED_TENSORS and not has_tensors(case, finding.pair):
+        return [phrase(f"advice.{word}_to_dump", node=case.columns.names[finding.pair])]
     return [phrase(f"advice.{word}")]
+
+
+def has_tensors(case: Case, pair: int) -> bool:
+    """The target's dump holds the tensors that the call received, so it can be run alone."""
+    rows = case.inputs_of(pair)
+    rows = rows[(case.context.target[rows] >= 0) & (case.context.kind[rows] == Kind.TENSOR)]
+    names = case.target.items.data_name[case.context.target[rows]]
+    return bool(len(rows) and (names >= 0).all() and case.target.header.data_dir)
 
 
 def _advise_hidden(case: Case) -> Phrase:
@@ -83,7 +96,7 @@ def describe_item(case: Case, row: int) -> Phrase:
         _, items = next(one for one in _sides(case) if one[0].items.kind[one[1][row]] == Kind.TENSOR)
         word = "side.target" if items is case.context.target else "side.golden"
         return phrase("shown.kinds", place=place, side=[phrase(word)])
-    if facts.nonfinite_disagree[row] > 0:
+    if facts.nonfinite_disagree[row] > 0 and facts.unequal[row] >= 0:
         return phrase("shown.nonfinite", place=place, count=int(facts.nonfinite_disagree[row]))
     if facts.unequal[row] >= 0:
         worst = facts.details[row].worst_index if row in facts.details else None
@@ -103,7 +116,24 @@ def describe_item(case: Case, row: int) -> Phrase:
             t, g = f"{left:.9g}", f"{right:.9g}"
         if t != g:
             parts.append(phrase("part.changed", name=word, target=t, golden=g))
-    return phrase("shown.statistics", place=place, parts=parts) if parts else phrase("shown.hashes", place=place)
+    parts += _describe_counts(case, row)
+    if parts:
+        return phrase("shown.statistics", place=place, parts=parts)
+    hashed = all(items.items.hash[numbers[row]] >= 0 for items, numbers in _sides(case))
+    return phrase("shown.hashes" if hashed else "shown.digits", place=place)
+
+
+def _describe_counts(case: Case, row: int) -> list[Phrase]:
+    """Of how many elements the two sides counted another number: zeros, NaN, infinities."""
+    sides = case.target.items, case.golden.items
+    if not all(map(stores_counts, sides)):
+        return []
+    return [
+        phrase("part.counted", name=[phrase(f"counted.{word}")], target=target, golden=golden)
+        for word, target, golden in list_other_counts(
+            *sides, int(case.context.target[row]), int(case.context.golden[row])
+        )
+    ]
 
 
 def name_in_call(case: Case, row: int) -> str:

@@ -8,15 +8,27 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.rules.dtypes import trace_to_dtype
 from dumpscope.analysis.rules.registry import OURS
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.rules.sources import find_first_bit
 from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.records import Direction, Kind
-from dumpscope.verdict.score import nonfinite_differs
+from dumpscope.match.operators.operations import operation
+from dumpscope.verdict.score import overflow_differs
 
 MANY: Final = 4
 """More findings of one kind than this are one finding: the runs were set up differently."""
+
+BY_ELEMENT: Final = frozenset(
+    {
+        "GELU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softplus",
+        "Tanh", "abs", "add", "clamp", "cos", "div", "elu", "erf", "exp", "fast_gelu", "gelu", "hardsigmoid", "hardswish",
+        "hardtanh", "leaky_relu", "log", "log1p", "mish", "mul", "neg", "npu_fast_gelu", "npu_gelu", "pow", "reciprocal",
+        "relu", "relu6", "rsqrt", "sigmoid", "silu", "sin", "softplus", "sqrt", "square", "sub", "tanh",
+    }
+)  # fmt: skip
+"""Operations that compute each element of their result from one element of each tensor they are given."""
 
 Step = Callable[[Case, Sequence[Finding]], list[Finding]]
 
@@ -32,9 +44,16 @@ def _traced_back(case: Case, finding: Finding) -> Finding:
     doubtful = (
         (case.facts.equal[items] == 0) & (case.facts.unequal[items] < 0) & (case.context.kind[items] == Kind.TENSOR)
     )
-    if finding.rule != "O-1" or not case.columns.quiet or not doubtful.any():
+    if finding.rule != "O-1" or not case.columns.quiet or not doubtful.any() or _works_by_element(case, finding.pair):
         return finding
     return next((one for one in find_first_bit(case, finding.pair) if not one.hidden), finding)
+
+
+def _works_by_element(case: Case, pair: int) -> bool:
+    """A call of one tensor, each element by itself: elements in another order leave in another order, and with them goes no
+    statistic of the result. What differs there is its own doing."""
+    tensors = case.context.kind[case.inputs_of(pair)] == Kind.TENSOR
+    return operation(case.columns.labels[pair]) in BY_ELEMENT and int(tensors.sum()) == 1
 
 
 def keep_one_a_node(case: Case, findings: Sequence[Finding]) -> list[Finding]:
@@ -60,7 +79,7 @@ def gather_many(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 
 def name_overflow(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     """A cause that was not dumped and is first seen as a new NaN or infinity is an overflow."""
-    broken = nonfinite_differs(case.context, case.facts)
+    broken = overflow_differs(case.context, case.facts)
     return [
         replace(one, kind="overflow")
         if one.hidden and one.kind == "computation" and any(broken[row] for row in one.items)
@@ -89,11 +108,11 @@ def _in_forward(case: Case, finding: Finding) -> Finding:
     return replace(finding, pair=forward[0], group=tuple(forward[1:]))
 
 
-AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, keep_one_a_node, gather_many)
+AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, trace_to_dtype, keep_one_a_node, gather_many)
 """Between `Rule.find` and `Rule.find_last`. Tracing moves a finding to another node, so nodes are compared after it; only what is
 left is counted."""
-AFTER_LAST: Final[tuple[Step, ...]] = (name_overflow, name_forward)
-"""On all findings. Both only rename them, so their order is free."""
+AFTER_LAST: Final[tuple[Step, ...]] = (trace_to_dtype, name_overflow, name_forward)
+"""On all findings. What follows from another dtype is none of the others; these only rename, so their order is free."""
 
 
 def apply(steps: Iterable[Step], case: Case, findings: Sequence[Finding]) -> list[Finding]:

@@ -9,22 +9,25 @@ import numpy as np
 
 from dumpscope.analysis.unit.case import Case, StepEnd
 from dumpscope.analysis.unit.noise import JUMP, least_threshold
-from dumpscope.analysis.unit.weight_items import DifferingWeight
+from dumpscope.analysis.unit.weight_items import DifferingWeight, is_running
 from dumpscope.domain.records import Direction, NodeKind, Role
 
 BACKWARD: Final = "backward"
 OPTIMIZER: Final = "optimizer"
 OUTSIDE: Final = "outside"
+RUNNING: Final = "running"
 """What made weights different between two steps: the backward pass, if its gradients differ; the optimizer, if they agree;
-something outside the record, if no gradients or not all steps were recorded."""
+something outside the record, if no gradients or not all steps were recorded; running statistics are written by their own norm."""
 MANY: Final = 3
 """Weights of a noisy pair that must all be off: an optimizer lifts single gradients that are pure rounding to any size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """Who made a weight different. part: BACKWARD, OPTIMIZER or OUTSIDE; step: the one before, which did it; gradient: its first
-    node whose gradient differs, where it is the backward pass"""
+    """Who made a weight different. part: BACKWARD, OPTIMIZER, OUTSIDE or RUNNING; step: the one before, which did it
+
+    gradient: its first node whose gradient differs, where it is the backward pass
+    """
 
     part: str
     step: int
@@ -60,6 +63,13 @@ def blame_for_weights(case: Case, before: StepEnd) -> Blame:
     if before.gradient:
         return Blame(part=BACKWARD, step=before.step, gradient=before.gradient)
     return Blame(part=OPTIMIZER, step=before.step)
+
+
+def blame_for(case: Case, weight: DifferingWeight, blame: Blame | None) -> Blame | None:
+    """Who made this one different, where `blame` holds for most."""
+    if blame is None or not is_running(case.target, case.context, weight.items[0]):
+        return blame
+    return Blame(part=RUNNING, step=blame.step)
 
 
 def _mostly_agree(case: Case) -> bool:

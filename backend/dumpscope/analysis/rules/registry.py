@@ -9,6 +9,7 @@ from dumpscope import extensions
 from dumpscope.analysis.rules.arguments import Arguments
 from dumpscope.analysis.rules.computation import Computation
 from dumpscope.analysis.rules.drift import GrowingError
+from dumpscope.analysis.rules.dtypes import Dtypes
 from dumpscope.analysis.rules.modules import Modules
 from dumpscope.analysis.rules.rule import Rule
 from dumpscope.analysis.rules.sources import Sources
@@ -25,6 +26,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Structure(),
     Sources(),
     GrowingError(),
+    Dtypes(),
 )
 """A rule sees what those before it found: what was loaded, then what calls did, then data that nothing dumped made."""
 OURS: Final = frozenset(rule.id for rule in RULES)

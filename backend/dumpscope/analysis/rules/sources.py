@@ -7,21 +7,23 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dumpscope.analysis.rules.computation import find_order_only
 from dumpscope.analysis.rules.evidence import (
     advise_by_kind,
     count_group,
     describe_birth,
     describe_items,
 )
+from dumpscope.analysis.rules.ordering import find_order_only
 from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.taint import Fingerprint, fingerprint
-from dumpscope.domain.records import Direction, Kind, NodeKind, Role
+from dumpscope.domain.records import Direction, Kind, NodeKind, Role, State
 from dumpscope.texts import Phrase, phrase
-from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
+from dumpscope.verdict.score import MAX, MIN, is_exact_kind, nonfinite_differs
 
+MASKED: Final = -1e4
+"""What an additive mask adds to hide an element is no larger than this."""
 LOOKBACK: Final = 40
 """Leaf calls before a suspicious input in which an unmatched call can be its source."""
 
@@ -128,11 +130,22 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
     return findings
 
 
+def is_mask(case: Case, row: int) -> bool:
+    """The item is an additive mask on both sides: nothing above 0, and -inf or a number that large."""
+    context = case.context
+    for stats, state in ((context.t_stats[row], context.t_state[row]), (context.g_stats[row], context.g_state[row])):
+        low = state[MIN] == State.NEG_INF or (state[MIN] == State.FINITE and stats[MIN] <= MASKED)
+        top = state[MAX] == State.NEG_INF or (state[MAX] == State.FINITE and stats[MAX] <= 0)
+        if not (low and top):
+            return False
+    return True
+
+
 def _was_computed(case: Case, pair: int, items: list[int]) -> bool:
     """Floating-point data that first appears after some call made other data was computed by a call that was not dumped. Masks,
     indices and what the first call receives are given."""
     exact = is_exact_kind(case.context)
-    if all(exact[item] for item in items):
+    if all(exact[item] or is_mask(case, item) for item in items):
         return False
     made = (case.context.role == Role.OUTPUT) & (case.context.pair < pair) & ~exact & (case.context.kind == Kind.TENSOR)
     return bool(made.any())
@@ -165,7 +178,7 @@ def _find_hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
     """
     columns, tree = case.columns, case.tree
     exact = is_exact_kind(case.context)
-    if all(exact[item] for item in items):
+    if all(exact[item] or is_mask(case, item) for item in items):
         return None
     parent = int(tree.parent[columns.entry[pair]])
     while parent >= 0:

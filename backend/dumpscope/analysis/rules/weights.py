@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dumpscope.analysis.rules.evidence import count_group, describe_items
-from dumpscope.analysis.rules.previous_step import BACKWARD, Blame, blame_for_weights, find_badly_updated
+from dumpscope.analysis.rules.previous_step import BACKWARD, Blame, blame_for, blame_for_weights, find_badly_updated
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.weight_items import DifferingWeight
@@ -40,7 +40,7 @@ class Weights(Rule):
                 items=weight.items,
                 name=weight.name,
                 group=group,
-                detail=blame,
+                detail=blame_for(case, weight, blame),
             )
             for weight, group in weights
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dumpscope.domain.records import Direction, NodeKind, Nodes, RankDump
+from dumpscope.domain.records import Direction, NodeKind, Nodes, RankDump, modules_around
 
 
 def forward_of(nodes: Nodes, node: int) -> int:
@@ -17,6 +17,18 @@ def forward_of(nodes: Nodes, node: int) -> int:
     exact = calls[nodes.index[calls] == nodes.index[node]]
     picked = exact if len(exact) else calls if nodes.kind[node] == NodeKind.GRADIENT else exact
     return int(picked[0]) if len(picked) else -1
+
+
+def module_of(dump: RankDump, node: int) -> str:
+    """Path and class of the innermost module around a node, as "layers.1.attn.Attn"; its own where it is one, that of the forward
+    call where a backward one stands outside; "" where there is none."""
+    if node < 0:
+        return ""
+    if dump.nodes.kind[node] == NodeKind.GRADIENT and dump.nodes.label[node] >= 0:
+        return dump.nodes.labels[int(dump.nodes.label[node])]
+    around = modules_around(dump)
+    forward = forward_of(dump.nodes, node)
+    return around[node] or (around[forward] if forward >= 0 else "")
 
 
 def stack_of(dump: RankDump, node: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -12,6 +13,7 @@ from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import DifferingWeight, find_differing_weights
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
+from dumpscope.domain.picking import PickCheck
 from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
 
@@ -47,9 +49,16 @@ class History:
     before: StepEnd | None = None
 
 
+def _know_nothing(_pair: int) -> PickCheck | None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """All that the rules look at. first_item: first item pair of each node pair, and the number of item pairs at the end"""
+    """All that the rules look at. first_item: first item pair of each node pair, and the number of item pairs at the end
+
+    check_picks: what the tensors of a node pair that sorts or picks show, None where they cannot be read
+    """
 
     target: RankDump
     golden: RankDump
@@ -61,6 +70,7 @@ class Case:
     columns: NodeColumns
     first_item: Int64 = field(repr=False)
     history: History = field(default_factory=History)
+    check_picks: Callable[[int], PickCheck | None] = field(default=_know_nothing, repr=False)
 
     @cached_property
     def received(self) -> Bool:

@@ -32,7 +32,7 @@ def gather_columns(
     bulk: the floor that rules it (verdict.score.common_floor)
     carried: an earlier step differs, so an optimizer may have made weights differ by any size
     """
-    names, labels, kind, direction = _name_nodes(target, golden, pairs)
+    names, labels, kind, direction = name_nodes(target, golden, pairs)
     score = _drop_lone_hashes(context, facts, opinions.score)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
@@ -80,7 +80,10 @@ def gather_columns(
         extra=alone
         & (pairs.confidence == 0)
         & _dumped_kind(target, golden, kind, pairs)
-        & (pairs.leftover != Leftover.LEFT_OUT)
+        & ~np.isin(
+            pairs.leftover,
+            (Leftover.LEFT_OUT, Leftover.WRAPPER, Leftover.ENDED, Leftover.RECOMPUTED, Leftover.COMPILED),
+        )
         & ~_moves_data(labels)
         & ~_find_filtered(target, golden, pairs),
         entry=entry,
@@ -119,7 +122,8 @@ def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
     return np.array([Verdict.NA, Verdict.YES, Verdict.WARNING, Verdict.NO], np.int8)[worst]
 
 
-def _name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
+def name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
+    """By node pair: name, label, kind and direction."""
     names: list[str] = []
     labels: list[str] = []
     kind = np.zeros(len(pairs), np.int8)
@@ -136,7 +140,7 @@ def _name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[l
 
 def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
     """`NodeColumns.leaf` alone, without the columns that need numbers."""
-    _, _, kind, _ = _name_nodes(target, golden, pairs)
+    _, _, kind, _ = name_nodes(target, golden, pairs)
     alone = (pairs.target < 0) | (pairs.golden < 0)
     return _leaves(tree, _entries(tree, len(pairs)), alone | (kind == NodeKind.GRADIENT))
 
@@ -203,7 +207,7 @@ class _SavedValues:
         index = np.where(
             pairs.target >= 0, _take(target.nodes.index, pairs.target), _take(golden.nodes.index, pairs.golden)
         )
-        self.label = _codes(labels)
+        self.label = code_labels(labels)
         self.call = self.label * (int(index.max(initial=0)) + 2) + index
         self.forward = direction == Direction.FORWARD
         self.backward = direction == Direction.BACKWARD
@@ -268,7 +272,8 @@ def _take(column: Int32, index: Int32) -> Int32:
     return taken
 
 
-def _codes(labels: list[str]) -> Int64:
+def code_labels(labels: list[str]) -> Int64:
+    """A number for each label, the same for the same label."""
     table: dict[str, int] = {}
     return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
 

@@ -42,7 +42,7 @@ def drop_tainted(case: Case, first: int, suspects: list[int], causes: Iterable[i
         find_makers(case),
         find_makers(case, golden=True),
     ):  # the sides may have stored more or less of the flow
-        rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & (context.pair <= last))
+        rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & ~context.unread & (context.pair <= last))
         for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
             sources.setdefault(pair, []).append(made_by)
     tainted = wrong.tolist()
@@ -84,6 +84,6 @@ def _find_untraced(case: Case, maker: Int64) -> Bool:
     and data have no maker."""
     context, facts = case.context, case.facts
     gradient = case.columns.direction[context.pair] == Direction.BACKWARD
-    doubtful = (facts.equal == 0) | (gradient & (facts.unequal != 0))
+    doubtful = ((facts.equal == 0) & ~context.unread) | (gradient & (facts.unequal != 0))
     found: Bool = case.received & (maker < 0) & (context.kind == Kind.TENSOR) & doubtful
     return found

@@ -117,6 +117,13 @@ def find_differing_weights(
     return sorted(findings, key=lambda finding: finding.pair)
 
 
+def is_running(target: RankDump, context: Context, row: int) -> bool:
+    """The item holds running statistics, which its norm writes in training."""
+    api = int(context.api[context.pair[row]])
+    path = _path_of(target, context, row)
+    return (api >= 0 and context.apis[api] in RUNNING_NORMS and path in RUNNING) or path in RUNNING[2:]
+
+
 def _find_repeated_norms(target: RankDump, context: Context) -> set[int]:
     """Calls of norms that ran before with the same weight (micro-batches, checkpoints): their running statistics were
     computed by then, not loaded."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from dumpscope.export.stack_frames import SENT_FRAMES, read_frames
+from dumpscope.export.stack_frames import SENT_FRAMES, locate_call, read_frames
 from dumpscope.texts import said_of
 
 EXACT: Final = 2**53
@@ -139,8 +139,14 @@ def phrases_of(sentence: str | None) -> list[Phrase] | None:
     return None if said is None else [Phrase.model_validate(one) for one in said]
 
 
+def _called_at(stack: object) -> object:
+    return locate_call(stack) if isinstance(stack, (list, tuple)) else stack
+
+
 Problems = Annotated[list[Problem], BeforeValidator(first(PROBLEMS))]
 Stack = Annotated[list[str], BeforeValidator(first(SENT_FRAMES))]
 Frames = Annotated[list[StackFrame], BeforeValidator(_frames)]
 FramesOfStack = Annotated[Frames, Field(validation_alias=AliasChoices("frames", "stack"))]
 """Frames from the texts in the `stack` of a row."""
+CalledAt = Annotated[str, BeforeValidator(_called_at), Field(validation_alias=AliasChoices("called_at", "stack"))]
+"""The line that made the call, from the same."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from dumpscope.api.models.base import (
+    CalledAt,
     Error,
     FramesOfStack,
     Moment,
@@ -20,25 +21,23 @@ from dumpscope.api.models.base import (
     first,
     moment,
 )
-from dumpscope.domain.facts import CAUSES, CLASS_WORDS
+from dumpscope.domain.facts import CAUSES, CLASS_WORDS, confidence_word
 from dumpscope.domain.result import Answer
+from dumpscope.export.document import coverage_document
 from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
 
 ORIGINS: Final = 100
 """Origins sent at once."""
 
-HIGH: Final = 0.8
-MEDIUM: Final = 0.5
-"""Lowest confidences that are called high and medium."""
+ENDS: Final = 100
+"""Ends of records sent at once."""
 
 NAMED_POLICY: Final = 60
 """A longer policy text is the content of a file, not a name."""
 
 
 def _confidence_word(confidence: float | str) -> str:
-    if isinstance(confidence, str):
-        return confidence
-    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+    return confidence if isinstance(confidence, str) else confidence_word(confidence)
 
 
 ConfidenceWord = Annotated[
@@ -58,6 +57,58 @@ class Counts(Wire):
     unmatched_target: int
     unmatched_golden: int
     unreadable: int
+
+
+OutcomeWord = Literal["agrees", "diverged", "not_fully_judged"]
+"""The three forms of an answer."""
+
+
+class Reason(Wire):
+    """Items with one reason; `missing`: they matter and were not judged."""
+
+    reason: str
+    group: Literal["judged", "one_sided", "unreadable", "not_comparable", "left_out"]
+    items: int
+    missing: bool
+
+
+class Unjudged(Wire):
+    """The first call from which on something that matters was not judged."""
+
+    step: int
+    rank: int
+    node: str
+    pair: int
+    reason: str
+    sentence: str
+    said: list[Phrase]
+
+
+class End(Wire):
+    """The record of a side ends at `node`; the other side goes on with `following`."""
+
+    side: Literal["target", "golden"]
+    step: int
+    rank: int
+    node: str
+    following: str
+    items: int
+
+
+class Coverage(Wire):
+    """How many recorded items were judged, and why others were not; the five groups add up to `items`."""
+
+    items: int
+    judged: int
+    one_sided: int
+    unreadable: int
+    not_comparable: int
+    left_out: int
+    missing: int
+    lost: int
+    reasons: list[Reason]
+    first: Unjudged | None
+    ends: Annotated[list[End], BeforeValidator(first(ENDS))]
 
 
 class OriginBrief(Wire):
@@ -81,6 +132,7 @@ class Comparison(Wire):
     mode: str | None
     counts: Counts | None
     verdict: VerdictWord | None
+    outcome: OutcomeWord | None
     origin: OriginBrief | None
     created: Moment
     options: dict[str, Any]
@@ -107,6 +159,7 @@ class FirstNo(Wire):
     reason_said: list[Phrase]
     stack: Stack
     frames: FramesOfStack
+    called_at: CalledAt
 
 
 class Reached(Wire):
@@ -117,7 +170,8 @@ class Reached(Wire):
 
 
 class Origin(Wire):
-    """`hidden`: the difference is first visible here, but its cause was not dumped."""
+    """`hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
+    the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known."""
 
     step: int
     rank: int
@@ -135,6 +189,8 @@ class Origin(Wire):
     spread: list[Reached]
     stack: Stack
     frames: FramesOfStack
+    called_at: CalledAt
+    module: str
     pair: int
     hidden: bool
 
@@ -182,7 +238,8 @@ class Reference(Wire):
 
 class Summary(Wire):
     """`problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
-    sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none."""
+    sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
+    result of an older version."""
 
     schema_: Annotated[int, Field(alias="schema", serialization_alias="schema")]
     mode: str
@@ -201,6 +258,8 @@ class Summary(Wire):
     classes: dict[str, int]
     units: list[UnitBrief]
     reference: Reference | None
+    outcome: OutcomeWord
+    coverage: Coverage | None
 
 
 def comparison(row: ComparisonRow) -> Comparison:
@@ -220,6 +279,7 @@ def comparison(row: ComparisonRow) -> Comparison:
         mode=row.mode,
         counts=Counts.model_validate(answer.counts) if answer else None,
         verdict=row.verdict,  # type: ignore[arg-type]
+        outcome=answer.outcome if answer else None,  # type: ignore[arg-type]
         origin=OriginBrief.model_validate(answer.origins[0]) if answer and answer.origins else None,
         created=moment(row.created),
         options=row.options.to_json(),
@@ -242,6 +302,7 @@ def summarize(answer: Answer, units: Sequence[StoredUnit]) -> Summary:
         "schema": 1,
         **{name: getattr(answer, name) for name in _ANSWERED},
         "nothing_met": answer.counts.nothing_met,
+        "coverage": None if answer.coverage is None else coverage_document(answer.coverage),
         "most_unmatched": 2 * classes.get("structural", 0) > answer.counts.nodes,
         "problem_count": len(answer.problems),
         "classes": classes,
@@ -261,6 +322,6 @@ def summarize(answer: Answer, units: Sequence[StoredUnit]) -> Summary:
 
 _ANSWERED: Final = (
     "mode", "policy", "target", "golden", "counts", "first_no", "origins", "problems", "settings", "settings_said",
-    "reference",
+    "reference", "outcome",
 )  # fmt: skip
 """Fields of a summary that an answer has under the same name."""

@@ -8,7 +8,7 @@ from dumpscope.api.models.base import PROBLEMS, Phrase, Problem, Wire
 from dumpscope.domain import joined as domain
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
-from dumpscope.pipeline.compare.plan_dry_run import PlanDryRun
+from dumpscope.pipeline.dry_runs.plan import PlanDryRun
 from dumpscope.texts import english
 
 UNITS: Final = 200

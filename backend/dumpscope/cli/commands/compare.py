@@ -12,7 +12,7 @@ import typer
 
 from dumpscope.cli.answer import print_answer
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
-from dumpscope.cli.opening import open_layout
+from dumpscope.cli.opening import open_layout, open_sides
 from dumpscope.cli.options import Json, Ranks, Steps, split_commas
 from dumpscope.cli.printing import line
 from dumpscope.cli.progress import Progress
@@ -27,7 +27,12 @@ FAIL_ON: Final = ("no", "warning", "never")
 
 def compare(
     target: Annotated[Path, typer.Argument(help="Dump of the run to check.")],
-    golden: Annotated[Path, typer.Argument(help="Dump of the run that is known to be right.")],
+    golden: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Dump of the run that is known to be right; none where target is a result table of msprobe or ptdbg."
+        ),
+    ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -125,7 +130,7 @@ class Request:
     """The command line of one comparison."""
 
     target: Path
-    golden: Path
+    golden: Path | None = None
     reference: Path | None = None
     output: Path | None = None
     formats: tuple[str, ...] = ()
@@ -151,20 +156,21 @@ def run(request: Request) -> int:
     """Compare, print the answer, write the files. Returns the exit status."""
     options = _options(request)
     formats = _formats(request)
-    if request.dry_run:
-        from dumpscope.cli.dry_run import print_dry_run  # noqa: PLC0415
-
-        return print_dry_run(request.target, request.golden, options, as_json=request.as_json)
     with ExitStack() as stack:
+        sides = stack.enter_context(open_sides(request.target, request.golden))
+        if request.dry_run:
+            from dumpscope.cli.dry_run import print_dry_run  # noqa: PLC0415
+
+            return print_dry_run(sides.target, sides.golden, options, as_json=request.as_json)
         progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
-        target, golden = (stack.enter_context(open_layout(path)) for path in (request.target, request.golden))
+        target, golden = (stack.enter_context(open_layout(path)) for path in (sides.target, sides.golden))
         reference = request.reference
         third = None if reference is None else (str(reference), stack.enter_context(open_layout(reference)))
         outcome = compare_layouts(
             target,
             golden,
             options,
-            paths=(str(request.target), str(request.golden)),
+            paths=sides.names,
             reference=third,
             jobs=request.jobs,
             progress=progress.say,
@@ -188,7 +194,7 @@ def run(request: Request) -> int:
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
     """Exit status of a comparison. A divergence counts more than unreadable parts: it is real whatever could not be read."""
     counts = answer.counts
-    diverged = bool(answer.origins) or counts.no > 0
+    diverged = answer.diverged
     if fail_on == "warning":
         diverged = diverged or counts.warning + counts.unmatched_target + counts.unmatched_golden > 0
     if diverged and fail_on != "never":

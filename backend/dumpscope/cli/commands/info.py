@@ -15,11 +15,13 @@ from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, list_numbers, plural, print_json
-from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
+from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump, RankRef
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
+from dumpscope.readers.msprobe.rank import dump_root
+from dumpscope.readers.msprobe.run_file import calls_between_regions, compiled_regions
 from dumpscope.texts import rendered, tell, translate
 from dumpscope_format.run import GROUPS
 
@@ -93,7 +95,7 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
         run = read.header.run
         told = None if run is None else asdict(run)
         unrecorded = {} if told is None else told.pop("unrecorded")
-        about = {"run": told, "unrecorded": unrecorded, **_counts(read)}
+        about = {"run": told, "unrecorded": unrecorded, "compiled": _compiled(ref), **_counts(read)}
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
     require_read(len(units), layout, problems)
     document = {
@@ -108,6 +110,22 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
         "problems": [problem_document(problem) for problem in problems],
     }
     return document, lost
+
+
+def _compiled(ref: RankRef) -> dict[str, Any] | None:
+    """Regions of compiled code of a rank, None without one. graph_breaks: graphs that end where something broke them"""
+    root = dump_root(ref)
+    regions = list(compiled_regions(ref.folder, root).values())
+    if not regions:
+        return None
+    graphs = {str(one.get("graph") or (one.get("function"), one.get("place"))): one for one in regions}
+    return {
+        "regions": len(regions),
+        "graphs": len(graphs),
+        "backends": dict(Counter(str(one.get("backend") or "?") for one in regions)),
+        "graph_breaks": sum(one.get("graph_break") is True for one in graphs.values()),
+        "calls_between": calls_between_regions(ref.folder, root),
+    }
 
 
 def _files(dump: RankDump) -> int:
@@ -161,6 +179,8 @@ def _print(document: dict[str, Any]) -> None:
         line("  " + tell("cli.step_rank", unit=unit["step"], unit2=unit["rank"], contents=_contents(unit)))
         if unit["nodes"]:
             line(f"    {_sources(unit)}")
+        if unit["compiled"]:
+            line(f"    {_describe_compiled(unit['compiled'])}")
         if unit["dtypes"]:
             line("    " + tell("cli.dtypes", names=", ".join(unit["dtypes"])))
         if not alike:
@@ -234,6 +254,16 @@ def _contents(unit: dict[str, Any]) -> str:
     if missing:
         files += ", " + tell("cli.missing_files", missing=missing)
     return f"{nodes}, {plural(unit['items'], 'item')} ({plural(unit['tensors'], 'tensor')}{files})"
+
+
+def _describe_compiled(compiled: dict[str, Any]) -> str:
+    backends = ", ".join(f"{name} ({count})" for name, count in compiled["backends"].items())
+    said = tell("cli.compiled_regions", count=compiled["regions"], graphs=compiled["graphs"], backends=backends)
+    if compiled["graph_breaks"]:
+        said += "; " + tell("cli.compiled_breaks", count=compiled["graph_breaks"])
+    if compiled["calls_between"]:
+        said += "; " + tell("cli.compiled_between", count=compiled["calls_between"])
+    return said
 
 
 _KINDS: Final = {

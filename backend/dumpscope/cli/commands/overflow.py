@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dumpscope.analysis.overflow.births import NodeOverflow, Overflow, find_overflow
+from dumpscope.analysis.overflow.ranks import join_ranks
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
-from dumpscope.export.stack_frames import frame_documents, user_frame
+from dumpscope.export.stack_frames import describe_call, frame_documents, locate_call
 from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100
@@ -37,6 +38,7 @@ def overflow(path: Dump, json: Json = False) -> int:
                 found.append(find_overflow(dump))
                 lost = lost or not len(dump.nodes)
         require_read(len(found), layout, problems)
+    found = join_ranks(found)
     if json:
         print_json({
             "schema": 1,
@@ -77,6 +79,7 @@ def _finding(finding: NodeOverflow) -> dict[str, Any]:
         "advice": finding.advice,
         "forward": finding.forward,
         "stack": list(finding.stack),
+        "called_at": locate_call(finding.stack),
         "frames": frame_documents(finding.stack),
     }
 
@@ -109,7 +112,7 @@ def _print_finding(finding: NodeOverflow) -> None:
     line(f"  {translate(finding.evidence, finding.said)}")
     if finding.advice:
         line("  " + tell("cli.what_do", advice=translate(finding.advice, finding.advised)))
-    frame = user_frame(finding.stack)
-    if frame is not None:
-        line("  " + tell("cli.called", frame=frame))
+    where = describe_call(finding.stack)
+    if where:
+        line("  " + tell("cli.called", frame=where))
     line("  " + tell("cli.items", names=", ".join(finding.items[:8])))

@@ -128,6 +128,7 @@ def _run(request: _Request) -> int:
     rows = [result_row(one) for one in answers]
     wrong = [row for row in rows if row["Verdict"] in ("error", "crash")]
     recorded = [row for row in rows if row["Recorded Verdict"] == "error"]
+    doubtful = [row for row in rows if "warning" in (row["Verdict"], row["Recorded Verdict"])]
     if request.as_json:
         print_json({
             "schema": 1,
@@ -144,6 +145,7 @@ def _run(request: _Request) -> int:
         for title, found in (
             (tell("cli.wrong", device=request.workers.device), wrong),
             (tell("cli.recorded_result_wrong"), recorded),
+            (tell("cli.doubtful"), [row for row in doubtful if row not in wrong and row not in recorded]),
         ):
             for row in found[:LISTED]:
                 line(
@@ -172,6 +174,8 @@ def _run(request: _Request) -> int:
                     there=there,
                 )
             )
+        if doubtful:
+            line(tell("cli.warning_means"))
         print(tell("cli.wrote_3", output=request.output / RESULTS, details=DETAILS), file=sys.stderr)
     if sent is not None:
         print(tell("cli.sent", results=plural(sent, "result"), server=request.server), file=sys.stderr)

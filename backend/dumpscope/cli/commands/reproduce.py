@@ -13,7 +13,7 @@ import typer
 
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.find_call import describe_source, open_call
-from dumpscope.cli.options import Dump
+from dumpscope.cli.options import Dump, Json
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.reproduce import FoundCall, copy_tensors, write_script
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
@@ -42,11 +42,19 @@ def reproduce(
     value: Annotated[
         list[str] | None, typer.Option("--value", help="A scalar that the matrix varies too: eps=1e-5,1e-3.")
     ] = None,
-    python: Annotated[str | None, typer.Option("--python", help="Python with torch that runs the matrix.")] = None,
+    python: Annotated[str | None, typer.Option("--python", help="Python with torch that runs it.")] = None,
+    run: Annotated[bool, typer.Option("--run", help="Run it once, also if -o writes the script.")] = False,
+    json: Json = False,
+    prelude: Annotated[
+        Path | None, typer.Option("--prelude", help="Python to run first: custom operators, a backend.")
+    ] = None,
 ) -> int:
     """Write a script that runs one call of a dump alone, forward and backward, and judges it.
 
-    Exit status: with --matrix 1 if a cell fails.
+    A region of compiled code (Compiled.Net.0) runs at once, unless -o writes its script: with each backend, and of a wrong
+    backend the smallest wrong part of the graph is named.
+
+    Exit status: with --run, --json or a region 1 if it is wrong, with --matrix 1 if a cell fails.
     """
     return _run(
         _Request(
@@ -59,6 +67,9 @@ def reproduce(
             matrix=matrix,
             values=tuple(value or ()),
             python=python,
+            run=run,
+            json=json,
+            prelude=prelude,
         )
     )
 
@@ -67,7 +78,8 @@ def reproduce(
 class _Request:
     """copy: copy the tensors into a folder beside the script; matrix: run it over devices, types and layouts with `python`
 
-    values: `eps=1e-5,1e-3`, scalars that the matrix varies too
+    values: `eps=1e-5,1e-3`, scalars that the matrix varies too; run: run it once; json: and print the answer as JSON
+    prelude: Python that runs before it
     """
 
     path: Path
@@ -79,6 +91,9 @@ class _Request:
     matrix: bool
     values: tuple[str, ...]
     python: str | None
+    run: bool
+    json: bool
+    prelude: Path | None
 
 
 def _run(request: _Request) -> int:
@@ -86,8 +101,12 @@ def _run(request: _Request) -> int:
         if not request.matrix or not all(value.partition("=")[::2]):
             raise UsageError(say("cli.value_matrix", value=value), hint=say("cli.matrix_value_eps_1e_5_1e"))
     with open_call(request.path, request.node, request.step, request.rank) as found, TemporaryFolder() as temporary:
+        region = "graph" in found.call
+        if region and request.matrix:
+            raise UsageError(say("cli.no_matrix_of_region"), hint=say("cli.region_runs_with_backends"))
         archive = not request.path.is_dir() and request.path.suffix != ".json"
-        if request.output is None and not request.matrix:
+        runs = request.run or request.json or request.matrix or (region and request.output is None)
+        if not runs and request.output is None:
             if archive and found.files:
                 raise UsageError(say("cli.tensors_lie_archive"), hint=say("cli.give_o_file_they_copied_beside"))
             sys.stdout.write(write_script(found, origin=describe_source(request.path, found), data=_data(found)))
@@ -96,12 +115,21 @@ def _run(request: _Request) -> int:
         _write(request, found, target, copied=request.copy or archive)
         if request.output is not None:
             print(tell("cli.wrote_5", output=request.output), file=sys.stderr)
-        if not request.matrix:
-            return COMPARED
-        words = ["--matrix", *(f"--{value}" for value in request.values)]
+        return _run_script(request, target) if runs else COMPARED
+
+
+def _run_script(request: _Request, target: Path) -> int:
+    """Run the script with `python`. Returns its status."""
+    python = request.python or sys.executable
+    if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode:
+        raise UsageError(say("cli.python_has_no_torch", python=python), hint=say("cli.name_python_with_torch"))
+    words = [f"--prelude={os.path.abspath(request.prelude)}"] if request.prelude is not None else []
+    words += ["--json"] if request.json else []
+    if request.matrix:
+        words += ["--matrix", *(f"--{value}" for value in request.values)]
         if request.output is not None:
             words.append(f"--logs={target.with_name(f'{target.stem}_logs')}")
-        return subprocess.run([request.python or sys.executable, target, *words], check=False).returncode
+    return subprocess.run([python, target, *words], check=False).returncode
 
 
 def _write(request: _Request, found: FoundCall, target: Path, *, copied: bool) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dumpscope.domain.facts import Outcome, Verdict
 from dumpscope.domain.records import Int64
+from dumpscope.export.stack_frames import locate_call
 from dumpscope.export.table.cell_text import Cell, cell, guard, guard_all, percent
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
 from dumpscope.export.table.sides import SideTable
@@ -119,6 +120,11 @@ def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
         TableColumn(name="Step", bind=lambda table: table.constant(table.step).shown(_known)),
         TableColumn(name="Rank", bind=lambda table: table.constant(table.rank).shown(_known)),
         TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=guard_all(table.leftovers(rows)))),
+        TableColumn(name="Module", bind=lambda table: table.modules.shown(_text)),
+        TableColumn(
+            name="Called At",
+            bind=lambda table: table.stack.shown(lambda stack: "" if stack is None else guard(locate_call(stack))),
+        ),
     ]
     if mode == "tensor":
         ours = [metric for metric in all_metrics() if metric.name not in OF_MSPROBE]

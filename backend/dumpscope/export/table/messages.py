@@ -13,11 +13,11 @@ from dumpscope.domain.records import STATISTICS, Float64, Int64, State, UInt8
 from dumpscope.export.table.cells import object_array
 from dumpscope.texts import template as catalogued
 from dumpscope.verdict.rules import CODES
-from dumpscope.verdict.sentences import sentence
+from dumpscope.verdict.sentences import how_equal, sentence
 
 _OF_TENSORS: Final = [CODES[rule] for rule in ("T-1", "T-2", "P-1", "P-2", "P-4")]
 _OF_STATISTICS: Final = [CODES[rule] for rule in ("M-1", "M-2", "P-3", "D-1")]
-_OF_ONE: Final = [CODES[rule] for rule in ("N-1", "I-1", "X-3", "T-1", "T-2", "P-1", "P-2")]
+_OF_ONE: Final = [CODES[rule] for rule in ("N-1", "I-1", "X-3", "T-1", "T-2", "P-1", "P-2", "M-3")]
 """Rules whose sentence may hold numbers of its pair in another form than in the two above."""
 _MEASURES: Final = ("rel_l2", "max_abs", "cosine")
 _BY_STATE: Final = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
@@ -27,17 +27,20 @@ def messages(context: Context, facts: Facts, opinions: ItemOpinions, items: Int6
     """The `sentence` of every pair in `items`, as an array of texts."""
     rules = opinions.rule[items]
     out = np.empty(len(items), object)
-    measured = np.isin(rules, _OF_TENSORS) & (facts.unequal[items] >= 0)
-    stored = np.isin(rules, _OF_STATISTICS)
+    unread = np.isin(items, list(facts.errors))
+    measured = np.isin(rules, _OF_TENSORS) & (facts.unequal[items] >= 0) & ~unread
+    stored = np.isin(rules, _OF_STATISTICS) & ~unread
     out[measured] = _tensors(facts, opinions, items[measured])
     out[stored] = _statistics(context, facts, opinions, items[stored])
     rest = ~(measured | stored)
-    one = rest & np.isin(rules, _OF_ONE)
+    one = rest & (np.isin(rules, _OF_ONE) | unread)
     for place in np.flatnonzero(one).tolist():
         out[place] = sentence(context, facts, opinions, int(items[place]))
     rest &= ~one
-    for rule in np.unique(rules[rest]).tolist():
-        same = rest & (rules == rule)
+    how = np.where(rules == CODES["E-1"], 1 + how_equal(context, facts, items), 0)
+    form = how.astype(np.int64) * len(CODES) + rules
+    for kind in np.unique(form[rest]).tolist():
+        same = rest & (form == kind)
         out[same] = sentence(context, facts, opinions, int(items[np.argmax(same)]))
     return out
 

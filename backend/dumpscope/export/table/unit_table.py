@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from dumpscope.domain.facts import (
     Outcome,
     unmatched_sentence,
 )
-from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
+from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8, modules_around
 from dumpscope.domain.result import Unit
 from dumpscope.export.table.cells import Series, object_array
 from dumpscope.export.table.messages import messages
@@ -279,6 +280,19 @@ class Table:
         words = [msprobe.MESSAGES[code] for code, _ in marks] + ["warning: no partner"]
         listed = [[word for place, word in enumerate(words) if key >> place & 1] for key in found.tolist()]
         return self.coded(msprobe.WORDS, levels), self.coded(listed, codes)
+
+    @cached_property
+    def modules(self) -> Series:
+        """Path and class of the module around each row's call, "" where there is none."""
+        unit = self.unit
+        words: dict[str, int] = {"": 0}
+        codes = np.zeros(len(unit.pairs) + 1, np.int64)
+        for dump, nodes in ((unit.golden, unit.pairs.golden), (unit.target, unit.pairs.target)):
+            around = modules_around(dump)
+            for pair, node in enumerate(nodes.tolist()):
+                if node >= 0 and around[node]:
+                    codes[pair] = words.setdefault(around[node], len(words))
+        return self.coded(list(words), codes[self.pair])
 
     def _stacks(self) -> Series:
         """Frames, innermost first, in the first row of a call that has a stack; else None."""

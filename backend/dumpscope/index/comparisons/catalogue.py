@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, select, update
 
+from dumpscope.domain.coverage import coverage_from
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
 from dumpscope.domain.joined import joined_from
 from dumpscope.domain.options import Options
@@ -349,6 +350,7 @@ def _answer(text: str | None) -> Answer | None:
         problems=[Problem(**problem) for problem in data["problems"]],
         reference=_reference(data.get("reference")),
         joined=joined_from(data.get("joined")),
+        coverage=coverage_from(data.get("coverage")),
     )
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from sqlalchemy import Connection, Select, select
 
 from dumpscope.analysis.unit.case import RECEIVED
-from dumpscope.domain.communication import PREFIX
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.records import STATISTICS, Int32, Int64, Kind, State
+from dumpscope.domain.unread.communication import PREFIX
 from dumpscope.errors import ConflictError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.leaves import Leaf, leaves

@@ -119,7 +119,12 @@ def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Seque
         end=0,
         unread=no,
         unrecorded=no,
+        same_hash=np.array([_have_same_hash(*sides) for sides in zip(targets, goldens, strict=True)], dtype=bool),
     )
+
+
+def _have_same_hash(target: Leaf | None, golden: Leaf | None) -> bool:
+    return target is not None and golden is not None and target.hash is not None and target.hash == golden.hash
 
 
 def _stats(sides: Sequence[Leaf | None]) -> tuple[Any, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
+from functools import partial
 
 import numpy as np
 
@@ -32,13 +34,16 @@ from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns
 from dumpscope.domain.context import Context
+from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
 from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
+from dumpscope.readers.picks import check_picks
 from dumpscope.texts import Phrase, english, phrase
+from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import describe_verdict, item_metrics
@@ -61,6 +66,9 @@ class Conclusion:
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._mode: str | None = None
         self._counts = Counts()
+        self._reasons: Counter[str] = Counter()
+        self._cut: list[End] = []
+        self._first_unjudged: list[tuple[RankFindings, float, Unjudged]] = []  # by unit, with share of the run
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
         self._problems: dict[Problem, None] = {}
@@ -88,6 +96,7 @@ class Conclusion:
         self._found.append(found)
         self._mode = self._mode or unit.mode
         self._counts = Counts(**_sum(self._counts, _counts(unit)))
+        self._cover(unit, found)
         first = _first_no(unit, context)
         if first is not None:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
@@ -95,7 +104,7 @@ class Conclusion:
             self._settings[english([difference])] = difference
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
-        exact = fold_equality(unit.items, unit.facts.equal, len(unit.pairs))
+        exact = fold_equality(unit.items, np.where(context.unread, np.int8(-1), unit.facts.equal), len(unit.pairs))
         opinions = classify(case.columns, unit.node_opinions.verdict, exact)
         self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
         mark_causes(opinions.cls, findings)
@@ -110,6 +119,12 @@ class Conclusion:
         found = add_reached_ranks(join_replicas(drop_echoes(drop_received(self._found, traffic))), traffic)
         self._kept = {(entry.step, entry.rank): [one.finding for one in entry.findings] for entry in found}
         first = min(self._first_no, key=lambda no: time_key(traffic[no[0].step], no[0], no[1], no[2]), default=None)
+        unjudged = min(
+            self._first_unjudged,
+            key=lambda one: time_key(traffic[one[0].step], one[0], one[2].pair, one[1]),
+            default=None,
+        )
+        all_problems = list(dict.fromkeys([*problems, *self._problems]))
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
@@ -123,8 +138,22 @@ class Conclusion:
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
             reference=self._golden.answer(reference),
-            problems=list(dict.fromkeys([*problems, *self._problems])),
+            problems=all_problems,
+            coverage=Coverage(
+                reasons=dict(self._reasons),
+                first=None if unjudged is None else unjudged[2],
+                ends=self._cut,
+                lost=sum(problem.kind in LOST for problem in all_problems),
+            ),
         )
+
+    def _cover(self, unit: Unit, found: RankFindings) -> None:
+        reasons = find_reasons(unit)
+        self._reasons.update(count_reasons(reasons))
+        self._cut += find_ends(unit, reasons)
+        first = find_first(unit, reasons)
+        if first is not None:
+            self._first_unjudged.append((found, first.pair / len(unit.pairs), first))
 
     def changes(self, step: int, rank: int) -> bool:
         """The answer dropped findings of this unit, so its classes as `add` returned them are not final."""
@@ -199,6 +228,7 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         columns=columns,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
         history=history,
+        check_picks=partial(check_picks, *sides, unit.pairs),
     )
 
 

@@ -35,13 +35,6 @@ Progress = Callable[[float, str], None]
 
 WORTH: Final = 4 << 20
 """Bytes of JSON from which a second process is worth its start, and ranks are not all kept in memory."""
-LOST: Final = frozenset(
-    {
-        "truncated", "unreadable", "nesting", "limit", "empty", "refused", "tensor_unreadable", "tensor", "no_data",
-        "usage", "not_found", "forbidden", "internal", "missing_rank", "nothing_compared",
-    }
-)  # fmt: skip
-"""Problem kinds that mean: something of the input is missing from the comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +45,8 @@ class Outcome:
 
     @property
     def incomplete(self) -> bool:
-        """Some items could not be read (the answer's problems list them), or no item of one side met one of the other."""
-        counts = self.answer.counts
-        return counts.unreadable > 0 or counts.nothing_met or any(one.kind in LOST for one in self.answer.problems)
+        """Something that matters was not judged."""
+        return self.answer.incomplete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dumpscope.analysis.unit.noise import have_other_dtypes
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8
-from dumpscope.errors import CancelledError
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, Method, NodePairs, Outcome
+from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8, item_name
+from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
+from dumpscope.errors import CancelledError, TensorError
+from dumpscope.match.forms import find_defaults, find_mapped, find_masks, find_other_words
 from dumpscope.metrics import compare_statistics
+from dumpscope.pipeline.compare.damage import explain_damage, is_suspicious
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
+from dumpscope.readers.tensors import tensor_file
 from dumpscope.texts import say
+from dumpscope_format.run import TABLE_NOTE
+from dumpscope_format.schema import MEASURED_KEY
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
+
+_MEASURED: Final = f'"{MEASURED_KEY}"'
+_DISTANCES: Final = ("euclidean", "max_abs")
+MOST: Final = 1 << 26
+"""Elements of a mask that is looked at; statistics tell of a larger one."""
 
 _METRICS: Final = attrgetter(*TENSOR_METRICS)
 _COUNTS: Final = attrgetter("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
@@ -28,11 +42,19 @@ def mode_of(target: RankDump, golden: RankDump) -> str:
     """tensor, md5, statistics or structure: the strongest comparison that both sides allow."""
     if not len(target.items) or not len(golden.items):
         return "structure"
+    if is_measured(target):
+        return "tensor"
     if all(dump.header.data_dir and len(dump.items.data_names) for dump in (target, golden)):
         return "tensor"
     if target.header.summary in ("md5", "xor") and target.header.summary == golden.header.summary:
         return "md5"
     return "statistics"
+
+
+def is_measured(dump: RankDump) -> bool:
+    """Whether the dump is a side of a result table that holds distances between tensors."""
+    from_table = dump.header.run is not None and TABLE_NOTE in dump.header.run.notes
+    return from_table and any(_MEASURED in text for text in dump.items.values)
 
 
 def measure(
@@ -56,6 +78,7 @@ def measure(
     )
     _exact_wide(target.items, golden.items, context, diff, diff_state)
     _statistic_equality(context, outcome, equal, dtype_differs, diff, diff_state)
+    broken = _count_equality(target, golden, context, outcome, equal, dtype_differs)
     if target.header.summary == golden.header.summary:
         _hash_equality(target.items, golden.items, context, outcome, equal, dtype_differs)
     n = len(context)
@@ -71,11 +94,13 @@ def measure(
         tensor_state=np.zeros((n, len(TENSOR_METRICS)), np.uint8),
         elements=context.elements.copy(),
         unequal=np.full(n, -1, np.int64),
-        nonfinite_target=np.full(n, -1, np.int64),
-        nonfinite_golden=np.full(n, -1, np.int64),
-        nonfinite_disagree=np.full(n, -1, np.int64),
+        nonfinite_target=broken[:, 0],
+        nonfinite_golden=broken[:, 1],
+        nonfinite_disagree=broken[:, 2],
     )
-    if mode == "tensor":
+    if mode == "tensor" and is_measured(target):
+        _take_distances(target, golden, context, facts)
+    elif mode == "tensor":
         _read_tensors(target, golden, context, facts, threads, progress, cancelled)
     return facts
 
@@ -177,6 +202,30 @@ def _statistic_equality(
     outcome[compared & ~some] = Outcome.NO_DATA
 
 
+def _count_equality(
+    target: RankDump, golden: RankDump, context: Context, outcome: Int8, equal: Int8, dtype_differs: Int8
+) -> Int64:
+    """What the stored numbers of zeros, NaN and infinities show beyond the statistics.
+
+    Returns, for the item pairs in which other numbers of elements are NaN or infinite: how many are so in the target and in the
+    golden, and at how many places at least they disagree. -1 for all others. Shape (n, 3)
+    """
+    found = np.full((len(context), 3), -1, np.int64)
+    if any(side.ref.joined or not stores_counts(side.items) for side in (target, golden)):
+        return found
+    compared = (outcome == Outcome.COMPARED) & context.both
+    for row in find_other_extras(target.items, golden.items, context.target, context.golden).tolist():
+        if not compared[row]:
+            continue
+        t, g = counts_of(target.items, int(context.target[row])), counts_of(golden.items, int(context.golden[row]))
+        apart = max(abs(t.get(word, 0) - g.get(word, 0)) for word in NOT_FINITE)
+        if apart:
+            found[row] = *(sum(side.get(word, 0) for word in NOT_FINITE) for side in (t, g)), apart
+        if apart or (t.get(ZEROS, 0) != g.get(ZEROS, 0) and not dtype_differs[row]):
+            equal[row] = 0
+    return found
+
+
 def _hash_equality(
     target: Items, golden: Items, context: Context, outcome: Int8, equal: Int8, dtype_differs: Int8
 ) -> None:
@@ -217,12 +266,36 @@ def _read_tensors(
         if first >= 0 and second >= 0
     ]
     done = 0
+    named = {pair.row: (pair.target, pair.golden) for pair in pairs}
     for found in compare_files((roots[0], roots[1]), pairs, threads):
-        _note(facts, found)
+        checked = [
+            (row, explain_damage((roots[0], roots[1]), named[row], context, row) or result)
+            if not isinstance(result, str) and is_suspicious(facts, row, result)
+            else (row, result)
+            for row, result in found
+        ]
+        _note(facts, checked)
         done += len(found)
         progress(done / len(pairs), say("pipeline.tensors", done=done, count=len(pairs)))
         if cancelled():
             raise CancelledError(say("pipeline.cancelled_while_comparing_tensors"))
+
+
+def _take_distances(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> None:
+    """Distances that a result table holds, instead of tensors, where it compared the same two items. How many elements are
+    unequal is not known."""
+    known = {code: json.loads(text)[MEASURED_KEY] for code, text in enumerate(target.items.values) if _MEASURED in text}
+    for row in np.flatnonzero(facts.outcome == Outcome.COMPARED).tolist():
+        found = known.get(int(target.items.value[context.target[row]]))
+        if not found or found["golden"] != item_name(golden, int(context.golden[row])):
+            continue
+        present = np.array([name in found for name in TENSOR_METRICS])
+        facts.tensor[row] = [float(found.get(name, np.nan)) for name in TENSOR_METRICS]
+        facts.tensor_state[row] = np.where(present, _states(facts.tensor[row]), State.ABSENT)
+        if any(found.get(name, 0.0) > 0 for name in _DISTANCES):
+            facts.equal[row] = 0
+        elif all(name in found for name in _DISTANCES) and facts.dtype_differs[row] == 0:
+            facts.equal[row], facts.unequal[row] = 1, 0
 
 
 def _note(facts: Facts, found: list[Found]) -> None:
@@ -254,3 +327,54 @@ def _states(values: Float64) -> UInt8:
     states[values == np.inf] = State.POS_INF
     states[values == -np.inf] = State.NEG_INF
     return states
+
+
+def tell_other_words(target: RankDump, golden: RankDump, pairs: NodePairs, context: Context, facts: Facts) -> None:
+    """Write Outcome.DEFAULT and Outcome.FORM into `facts`, which were just measured."""
+    rows = find_defaults(target, golden, pairs, context, facts)
+    facts.outcome[rows] = Outcome.DEFAULT
+    facts.equal[rows] = -1
+    shaped = context.reshaped & (facts.outcome == Outcome.COMPARED) & (facts.equal == 1)
+    masks = [row for row in find_masks(context, facts).tolist() if _agree(target, golden, context, facts, row)]
+    other_dtypes = have_other_dtypes(context)
+    for rows in (
+        np.flatnonzero(shaped & _unfused(pairs, context)),
+        np.array(masks, np.int64),
+        find_other_words(target, golden, context, facts, other_dtypes=other_dtypes),
+        find_mapped(target, golden, context, facts),
+    ):
+        facts.outcome[rows] = Outcome.FORM
+        facts.equal[rows] = -1
+
+
+def _unfused(pairs: NodePairs, context: Context) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = pairs.method[context.pair] != Method.FUSED
+    return found
+
+
+def _agree(target: RankDump, golden: RankDump, context: Context, facts: Facts, row: int) -> bool:
+    """Both tensors mask the same places and agree at the others; True where they were not read."""
+    if facts.unequal[row] < 0 or context.elements[row] > MOST:
+        return True
+    masks = []
+    for dump, item in ((target, int(context.target[row])), (golden, int(context.golden[row]))):
+        name, root = int(dump.items.data_name[item]), dump.header.data_dir
+        if name < 0 or root is None:
+            return True
+        try:
+            array = tensor_file.load(os.path.join(root, dump.items.data_names[name]), root=root).array
+        except TensorError:
+            return True
+        masks.append(array.reshape(-1))
+    return _same_mask(*masks)
+
+
+def _same_mask(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    if one.dtype.kind not in "bf" or other.dtype.kind not in "bf" or one.shape != other.shape:
+        return True
+    if one.dtype.kind == "b" or other.dtype.kind == "b":
+        keep, added = (one, other) if one.dtype.kind == "b" else (other, one)
+        return bool(np.array_equal(keep, added == 0))
+    lowest = [array <= np.finfo(array.dtype).min for array in (one, other)]
+    kept = ~lowest[0]
+    return bool(np.array_equal(*lowest) and np.allclose(one[kept], other[kept], rtol=1e-4, atol=0))

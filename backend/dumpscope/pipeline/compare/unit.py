@@ -8,6 +8,7 @@ import numpy as np
 
 from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.unit.gather_columns import node_verdicts
+from dumpscope.analysis.unit.rounding_only import excuse_rounding
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, Outcome
 from dumpscope.domain.options import Options
@@ -15,7 +16,8 @@ from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
-from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
+from dumpscope.pipeline.compare.damage import is_damage
+from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, tell_other_words
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
 from dumpscope.texts import say
@@ -78,6 +80,7 @@ def measure_rank(
             target, golden, context, "statistics", threads=1, progress=lambda _done, _text: None,
             cancelled=lambda: False,
         )  # fmt: skip
+        tell_other_words(target, golden, matched.pairs, context, statistics)
         node = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
         early = "" if node is None else f"{MARK}{node}"
         progress(0.0, say("pipeline.reading_tensors", early=early))
@@ -85,6 +88,7 @@ def measure_rank(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
         progress=lambda done, text: progress(done * share, _with_early(text, early)),
     )  # fmt: skip
+    tell_other_words(target, golden, matched.pairs, context, facts)
     if reference is not None:
         distances = measure_distances(
             target, golden, reference, matched.pairs, matched.items, options, threads=threads, cancelled=cancelled,
@@ -110,6 +114,8 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     policy = load_policy(policy_text)
     names = _pair_names(measured) if policy.scale or policy.ignore else [""] * len(measured.pairs)
     opinions = judge(context, facts, names, policy, measured.mode)
+    if policy.base == "default":
+        opinions = excuse_rounding(measured, opinions)
     if facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy))
         opinions = apply_reference(opinions, facts.distances, *floors)
@@ -159,7 +165,7 @@ def _unreadable(target: RankDump, golden: RankDump, items: ItemPairs, facts: Fac
         out.append(
             Problem(
                 loc=f"step{dump.ref.step}/{dump.ref.label}/{item_name(dump, int(item))}",
-                kind="tensor_unreadable",
+                kind="damaged" if is_damage(message) else "tensor_unreadable",
                 message=message,
             )
         )

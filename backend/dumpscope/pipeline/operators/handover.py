@@ -21,7 +21,7 @@ from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.reproduce.script import expression
 from dumpscope.texts import say
 from dumpscope_format.paths import safe_join
-from dumpscope_format.replay import CallDocument
+from dumpscope_format.replay import CallDocument, RegionDocument
 
 SCRIPT: Final = "reproduce.py"
 TENSORS: Final = "tensors"
@@ -73,7 +73,7 @@ def hand_over(found: FoundCall, origin: str, target: Path, evidence: Evidence) -
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         if evidence.python is not None:
-            _run(folder, evidence.python)
+            _run(folder, evidence.python, matrix="graph" not in found.call)
         for path in evidence.attached:
             (folder / "attached").mkdir(exist_ok=True)
             shutil.copyfile(path, folder / "attached" / path.name)
@@ -107,7 +107,7 @@ def call_stack(found: FoundCall) -> list[str]:
     return [" ".join(frame.split()) for frame in _frames(dump, found.call)]
 
 
-def _frames(dump: RankDump, call: CallDocument) -> tuple[str, ...]:
+def _frames(dump: RankDump, call: CallDocument | RegionDocument) -> tuple[str, ...]:
     for node, name in enumerate(dump.nodes.names):
         if name == f"{call['name']}.forward" and dump.nodes.stack[node] >= 0:
             return dump.nodes.stacks[int(dump.nodes.stack[node])]
@@ -122,9 +122,10 @@ def _environment(found: FoundCall) -> dict[str, Any]:
     return {} if run is None else asdict(run)
 
 
-def _run(folder: Path, python: str) -> None:
-    """The script's own answer and matrix on this machine."""
-    for name, words in (("output.txt", []), ("matrix.txt", ["--matrix", "--save", "matrix.json", "--logs", "logs"])):
+def _run(folder: Path, python: str, *, matrix: bool) -> None:
+    """The script's own answer and, for a single operator, its matrix on this machine."""
+    runs = [("output.txt", []), ("matrix.txt", ["--matrix", "--save", "matrix.json", "--logs", "logs"])]
+    for name, words in runs if matrix else runs[:1]:
         done = subprocess.run(
             [python, SCRIPT, *words], cwd=folder, capture_output=True, text=True, errors="replace", check=False
         )
@@ -134,8 +135,9 @@ def _run(folder: Path, python: str) -> None:
 def _readme(found: FoundCall, origin: str, there: Collection[str]) -> str:
     """there: names of files and folders in the archive"""
     call = found.call
+    region = "graph" in call
     descriptions = {
-        SCRIPT: "runs the call alone and judges it: python reproduce.py --device npu; --matrix; --help",
+        SCRIPT: f"runs the call alone and judges it: python reproduce.py --device npu; {'' if region else '--matrix; '}--help",
         TENSORS: f"{len(found.files)} recorded tensor files that it reads",
         "call.json": "the call: arguments, types, shapes, strides, storage formats, gradients, results",
         "environment.json": "versions, devices and switches of the run it is from",

@@ -16,17 +16,21 @@ from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError, Usa
 from dumpscope.readers.formats import format_of
 from dumpscope.readers.msprobe.rank import dump_root, read_rank
 from dumpscope.readers.msprobe.raw_records import Body, read_bodies
-from dumpscope.readers.msprobe.run_file import argument_names, read_run
+from dumpscope.readers.msprobe.run_file import argument_names, compiled_regions, read_run, region_file
 from dumpscope.reproduce import saved
 from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
-from dumpscope.reproduce.script import script
+from dumpscope.reproduce.regions import region_document
+from dumpscope.reproduce.script import region_script, script
 from dumpscope.texts import say
 from dumpscope_format import saved_call
+from dumpscope_format.compiled_graph import SUFFIX
 from dumpscope_format.naming import NodeName, build, parse
 from dumpscope_format.paths import RUN_JSON, TENSOR_FOLDER, safe_join
-from dumpscope_format.replay import RUNTIME, CallDocument
+from dumpscope_format.replay import REGION_RUNTIME, RUNTIME, CallDocument, RegionDocument
 
 INSIDE_LIMIT: Final = 6
+REGION: Final = "Compiled"
+"""Prefix of the labels of regions of compiled code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ class FoundCall:
     """A call's document and where it was found. folder: of its tensor files, None where the dump has none"""
 
     ref: RankRef
-    call: CallDocument
+    call: CallDocument | RegionDocument
     folder: str | None
 
     @property
@@ -51,7 +55,7 @@ class FoundCall:
         return [name for name in dict.fromkeys(named) if os.path.isfile(os.path.join(self.folder, name))]
 
 
-def _parts(call: CallDocument) -> Iterator[object]:
+def _parts(call: CallDocument | RegionDocument) -> Iterator[object]:
     yield from (call["args"], list(call["kwargs"].values()), call["grads"], call["results"], call["gradients"])
 
 
@@ -119,7 +123,9 @@ def calls_of(ref: RankRef) -> Iterator[tuple[str, CallDocument | UsageError]]:
 
 
 def write_script(found: FoundCall, *, origin: str, data: str) -> str:
-    """The text of the script of a call; see `reproduce.script.script`."""
+    """The text of the script of a call or of a region; see `reproduce.script`."""
+    if "graph" in found.call:
+        return region_script(found.call, runtime(REGION_RUNTIME), origin=origin, data=data)
     return script(found.call, runtime(), origin=origin, data=data)
 
 
@@ -131,7 +137,7 @@ def copy_tensors(found: FoundCall, folder: Path) -> None:
         shutil.copyfile(safe_join(found.folder, name), folder / name)
 
 
-def runtime() -> list[tuple[str, str]]:
+def runtime(modules: Sequence[str] = RUNTIME) -> list[tuple[str, str]]:
     """Names and texts of the modules that a script carries; they are read, not imported."""
     place = importlib.util.find_spec("dumpscope_capture")
     folders = list(place.submodule_search_locations or ()) if place else []
@@ -140,7 +146,7 @@ def runtime() -> list[tuple[str, str]]:
             say("pipeline.dumpscope_capture_not_installed_beside_dumpscope"), hint=say("pipeline.install_whole_package")
         )
     base = Path(folders[0]) / "replay"
-    return [(name, (base / f"{name}.py").read_text(encoding="utf-8")) for name in RUNTIME]
+    return [(name, (base / f"{name}.py").read_text(encoding="utf-8")) for name in modules]
 
 
 def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
@@ -153,11 +159,22 @@ def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
         run=run,
         own=own,
     )
+    if name.label.split(".")[0] == REGION:
+        return FoundCall(ref=ref, call=_region(ref, records), folder=tensor_folder(ref))
     try:
         call = document(records)
     except UsageError as error:
         raise reason(error, _inside(ref, name)) from error
     return FoundCall(ref=ref, call=call, folder=tensor_folder(ref))
+
+
+def _region(ref: RankRef, records: Records) -> RegionDocument:
+    """A region of compiled code with its graph. Raises UsageError, UnreadableError."""
+    root = dump_root(ref)
+    entry = compiled_regions(ref.folder, root).get(f"{label_of(records.name)}.{records.name.index}", {})
+    text = entry.get("graph")
+    graph = region_file(ref.folder, root, os.path.splitext(text)[0] + SUFFIX) if isinstance(text, str) else None
+    return region_document(records, entry, graph, region_file(ref.folder, root, entry.get("random")))
 
 
 def _require_arguments(ref: RankRef) -> None:

@@ -51,8 +51,9 @@ def find_plan(
 ) -> tuple[Plan | None, list[Problem]]:
     """The plan by which ranks are joined; None where they are compared one by one.
 
-    That is so unless the user asks for a plan, or both sides have another number of ranks and their weights or layers tell
-    that the model was split. Raises UsageError where a plan that was asked for cannot be had.
+    That is so unless the user asks for a plan, or both sides have another number of ranks, the ranks of one are not some of
+    those of the other, and their weights or layers tell that the model was split. Raises UsageError where a plan that was asked
+    for cannot be had.
     """
     names: tuple[SideName, SideName] = ("target", "golden")
     sides = [_first_step(side, options) for side in (target, golden)]
@@ -69,6 +70,8 @@ def find_plan(
             [_no_evidence(rank) if known else evidence(load(name, ref), rank) for rank, ref in sorted(side.items())]
             for name, side in zip(names, sides, strict=True)
         ]
+        if not asked and _are_same_ranks(*seen):
+            return None, []
         plan = lay_out(given, *seen)
     except UsageError as error:
         if asked:
@@ -178,6 +181,33 @@ def _no_evidence(rank: int) -> Evidence:
 def _one_and_few_copies(one: int, other: int) -> bool:
     """One rank and some copies of it: these are looked at together."""
     return min(one, other) == 1 and max(one, other) <= COPIES
+
+
+def _are_same_ranks(target: Sequence[Evidence], golden: Sequence[Evidence]) -> bool:
+    """Whether one side holds some of the ranks of the other, by their numbers: then its other ranks were not dumped, and nothing
+    is to be joined.
+
+    Every rank of the smaller side must be one of the other, with weights of the same shapes and the same modules; and it must be
+    known to be one of several: its number is too high for its own side, its groups name ranks that its side lacks, or it made the
+    same communications as its namesake and received the same first tensor.
+    """
+    fewer, more = sorted((target, golden), key=len)
+    rivals = {one.rank: one for one in more}
+    numbers = {one.rank for one in fewer}
+    if not numbers < rivals.keys():
+        return False
+    pairs = [(one, rivals[one.rank]) for one in fewer]
+    if not all(one.modules == other.modules and _shapes(one) == _shapes(other) for one, other in pairs):
+        return False
+    partial = max(numbers) >= len(fewer) or any(one.peers - numbers for one in fewer)
+    return partial or all(
+        one.communication and one.communication == other.communication and one.took == other.took
+        for one, other in pairs
+    )
+
+
+def _shapes(one: Evidence) -> dict[str, tuple[int, ...]]:
+    return {name: shape for name, (shape, _) in one.weights.items()}
 
 
 def _only_replicas(plan: Plan) -> bool:

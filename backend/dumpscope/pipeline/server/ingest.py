@@ -16,6 +16,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck_import import import_beside
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
 from dumpscope.readers import Limits, open_dump, read_rank
+from dumpscope.readers.result_tables import find_tables, write_dumps
 from dumpscope.texts import say
 
 
@@ -34,11 +35,13 @@ class Ingested:
 class Source:
     """How far a dump is to be trusted. trusted: follow the absolute tensor folder that a dump.json names
     limit: bytes an archive may unpack to, None for the reader's own limit; problems: found before it was opened
+    side: "target" or "golden" of a result table, None for a dump
     """
 
     trusted: bool = True
     limit: int | None = None
     problems: tuple[Problem, ...] = ()
+    side: str | None = None
 
 
 def ingest_dump(
@@ -53,11 +56,15 @@ def ingest_dump(
 ) -> None:
     """Read the dump at `path` into the index as `dump_id` and mark it ready. Doing it again replaces what is there.
 
-    workdir: where an archive is unpacked
+    workdir: where an archive is unpacked, and the sides of a result table are written
     Raises UnreadableError where nothing of it is a dump, LimitError, CancelledError.
     """
     progress(0.0, say("pipeline.looking_ranks"))
     limits = Limits() if source.limit is None else Limits(bytes=source.limit)
+    named = path
+    if source.side is not None:
+        opened = write_dumps(find_tables(path), workdir)
+        path = str(opened.target if source.side == "target" else opened.golden)
     layout = open_dump(path, workdir, limits=limits)
     refs = first_per_rank(layout.ranks)
     calls = [(dump_id, ref, source.trusted) for ref in refs]
@@ -66,7 +73,7 @@ def ingest_dump(
     problems = [*source.problems, *layout.problems, *(problem for entry in found for problem in entry.problems)]
     if not headers:
         why = problems[0].message if problems else say("pipeline.no_rank_found")
-        raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=path)
+        raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=named)
     read = [ref for ref, entry in zip(refs, found, strict=True) if entry.header is not None]
     kept = DumpIndex(root=layout.root, ranks=read, problems=[])
     problems += import_beside(work.database, dump_id, path)

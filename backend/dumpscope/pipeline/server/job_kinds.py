@@ -47,6 +47,7 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
                     trusted=bool(job.payload.get("trusted", True)),
                     limit=job.payload.get("limit"),
                     problems=tuple(Problem(**problem) for problem in job.payload.get("problems", ())),
+                    side=job.payload.get("side"),
                 ),
                 progress=progress,
                 cancelled=cancelled,

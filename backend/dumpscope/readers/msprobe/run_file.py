@@ -11,12 +11,14 @@ from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
-from dumpscope_format.paths import RUN_JSON, inside
-from dumpscope_format.run import DEVICES, GROUPS, NOTES, SETTINGS, UNRECORDED
+from dumpscope_format.paths import RUN_JSON, inside, safe_join
+from dumpscope_format.run import BETWEEN_REGIONS, COMPILED_REGIONS, DEVICES, GROUPS, NOTES, SETTINGS, UNRECORDED
 
 CONFIG_JSON: Final = "config.json"
 SIZE_LIMIT: Final = 4 << 20
 """Bytes of a file; one of our own has some ten thousand."""
+GRAPH_LIMIT: Final = 64 << 20
+"""Bytes of the document of a compiled graph."""
 NAME_LIMIT: Final = 40
 """Names kept of one group."""
 CALL_LIMIT: Final = 400
@@ -55,7 +57,39 @@ def argument_names(folder: str, root: str) -> dict[str, list[str]]:
     }
 
 
-def _object(path: str, root: str, loc: str, problems: list[Problem]) -> dict[str, Any] | None:
+def compiled_regions(folder: str, root: str) -> dict[str, dict[str, Any]]:
+    """What our own run.json says about each region of compiled code, by its node without direction; empty without one."""
+    document = _object(os.path.join(folder, RUN_JSON), root, "", []) or {}
+    regions = document.get(COMPILED_REGIONS)
+    return {
+        node: entry for node, entry in (regions.items() if isinstance(regions, dict) else ()) if isinstance(entry, dict)
+    }
+
+
+def calls_between_regions(folder: str, root: str) -> int:
+    """Number of calls that ran eagerly inside compiled code and are not recorded, as our own run.json counts them."""
+    counts = (_object(os.path.join(folder, RUN_JSON), root, "", []) or {}).get("counts")
+    number = counts.get(BETWEEN_REGIONS) if isinstance(counts, dict) else None
+    return number if isinstance(number, int) else 0
+
+
+def region_file(folder: str, root: str, path: object) -> dict[str, Any] | None:
+    """A JSON document beside a compiled graph, None where it is not there. path: below the folder, as run.json names it
+
+    Raises UnreadableError."""
+    if not isinstance(path, str):
+        return None
+    full = safe_join(folder, path)
+    if not os.path.isfile(full):
+        return None
+    problems: list[Problem] = []
+    document = _object(full, root, "", problems, GRAPH_LIMIT)
+    if document is None:
+        raise UnreadableError(problems[0].message, where=full)
+    return document
+
+
+def _object(path: str, root: str, loc: str, problems: list[Problem], limit: int = SIZE_LIMIT) -> dict[str, Any] | None:
     """The JSON object in a file, None where there is none; what is wrong with it is noted."""
     if not os.path.lexists(path):
         return None
@@ -64,9 +98,9 @@ def _object(path: str, root: str, loc: str, problems: list[Problem]) -> dict[str
         if os.path.islink(path) and not inside(root, path):
             raise UnreadableError(say("readers.link_out_dump"))
         with open_regular(path) as stream:
-            text = stream.read(SIZE_LIMIT + 1)
-        if len(text) > SIZE_LIMIT:
-            raise UnreadableError(say("readers.larger_than_mib", size_limit=SIZE_LIMIT >> 20))
+            text = stream.read(limit + 1)
+        if len(text) > limit:
+            raise UnreadableError(say("readers.larger_than_mib", size_limit=limit >> 20))
         data = orjson.loads(text)
         if not isinstance(data, dict):
             raise UnreadableError(say("readers.holds_not_object", name=type(data).__name__))

@@ -15,7 +15,7 @@ import numpy as np
 
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
 from dumpscope.readers.msprobe.json_decode import MARK, WORDS, canonical, plain_text, short
-from dumpscope.readers.records.record_keys import KNOWN, KeyOrders
+from dumpscope.readers.records.record_keys import KNOWN, KeyOrders, torch_dtype
 from dumpscope.texts import say
 from dumpscope_format.schema import TENSOR_KEYS
 
@@ -236,7 +236,7 @@ class Leaves:
         kind = type(value)
         if kind is float:
             self._stats.append(value)
-            if abs(value) >= 2.0**63 and math.isfinite(value) and "int" in dtype:
+            if abs(value) >= 2.0**63 and math.isfinite(value) and "int" in dtype.lower():
                 self.rounded = True
             return
         if kind is int or kind is bool:
@@ -355,7 +355,7 @@ class Leaves:
             [
                 (
                     types.code(type_),
-                    -1 if dtype is None else dtypes.code(dtype),
+                    -1 if dtype is None else dtypes.code(torch_dtype(dtype)),
                     -1 if shape is None else shapes.code(shape),
                     int(grad),
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from dumpscope_format.schema import TENSOR_KEYS
@@ -31,3 +32,17 @@ def _order(keys: tuple[str, ...]) -> KeyOrder | None:
     places = {key: place for place, key in enumerate(keys[_COUNT:])}
     rest = tuple((key, place) for key, place in places.items() if key not in KNOWN)
     return places.get("data_name", -1), places.get("md5", -1), rest
+
+
+_MINDSPORE: Final = re.compile(r"(?:mindspore\.)?((?:B?Float|Complex|U?Int)[0-9]{1,3}|Bool)", re.IGNORECASE)
+
+
+def torch_dtype(name: str) -> str:
+    """The name of a dtype as torch writes it: MindSpore's `Float32`, `BFloat16` and `mindspore.int8` are the same types.
+
+    numpy's names (`float32`) and names that are not known stay as they are.
+    """
+    found = _MINDSPORE.fullmatch(name)
+    if found is None or (name == name.lower() and "." not in name):
+        return name
+    return f"torch.{found[1].lower()}"

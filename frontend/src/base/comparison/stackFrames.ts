@@ -35,9 +35,9 @@ export function foldStack({ texts, frames }: CallStack): FoldedStack {
   return { user, all, folded: all.length - user.length };
 }
 
-/** The innermost line of the user's code, where a call was made. */
-export function callSite(stack: CallStack): Frame | undefined {
-  return foldStack(stack).user.find((frame) => frame.line !== null);
+/** The frame of the line that made a call, which the server names: neither torch's nor a framework's. */
+export function callSite(frames: readonly StackFrame[], calledAt: string): StackFrame | undefined {
+  return frames.find((frame) => frame.line !== null && calledAt.startsWith(`${frame.file}:${frame.line} in `));
 }
 
 /** Texts of frames that the other side does not have; machine paths may differ, so only the last two path parts count. */
@@ -52,7 +52,7 @@ function identity(frame: Frame): string {
 }
 
 /** `models.py:39`, the form editors and people understand. */
-export function framePlace(frame: Frame): string {
+export function framePlace(frame: StackFrame): string {
   const file = frame.file.split(/[\\/]/).at(-1) ?? frame.file;
   return frame.line === null ? file : `${file}:${frame.line}`;
 }

@@ -6,8 +6,12 @@ export const UNMATCHED_CAUSES = [
   "decomposed",
   "replaced",
   "one_backend",
+  "wrapper",
   "left_out",
   "inserted",
+  "recomputed",
+  "compiled",
+  "ended",
   "inside",
 ] as const;
 export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];

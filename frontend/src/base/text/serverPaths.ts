@@ -15,3 +15,8 @@ export function fileName(path: string): string {
 export function isPath(text: string): boolean {
   return /^(\/|~\/|[A-Za-z]:[\\/]|\\\\)/.test(text.trim());
 }
+
+/** Whether a file's name is that of a result table of msprobe or ptdbg, which opens as a comparison. */
+export function isResultTable(path: string): boolean {
+  return /^(debug_)?compare_result.*\.(csv|xlsx|json)$/i.test(fileName(path));
+}

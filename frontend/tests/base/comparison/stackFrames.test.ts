@@ -37,9 +37,10 @@ describe("a stack", () => {
     expect(stack.all).toHaveLength(5);
   });
 
-  test("names the user's innermost line that is known", () => {
-    expect(callSite(stackOf(TORCH, UNKNOWN, USER, OUTER))?.line).toBe(39);
-    expect(callSite(stackOf(TORCH))).toBeUndefined();
+  test("names the line that the server says made the call", () => {
+    const at = "/home/user/train/models.py:39 in forward: x = s.tok(ids)";
+    expect(callSite([TORCH, UNKNOWN, USER, OUTER], at)?.line).toBe(39);
+    expect(callSite([TORCH], "")).toBeUndefined();
   });
 
   test("without user frames loses nothing", () => {

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from typing import Final
 
 from fastapi import APIRouter, Response
 
 from dumpscope.api.comparisons import require_answer, start_comparison
+from dumpscope.api.ingest import default_name, resolve_path, start_ingest
 from dumpscope.api.models import bodies
 from dumpscope.api.models.base import Accepted, Page
 from dumpscope.api.models.comparisons import Comparison, Origins, Summary, comparison, summarize
 from dumpscope.api.parameters import Cursor, Id, Limit, Search
 from dumpscope.api.replies import decode_cursor, list_reply, reply
 from dumpscope.api.state import Shared
-from dumpscope.errors import ConflictError
+from dumpscope.errors import ConflictError, UnreadableError
 from dumpscope.index.comparisons.catalogue import (
     change_comparison,
     count_comparisons,
@@ -22,18 +24,36 @@ from dumpscope.index.comparisons.catalogue import (
     list_comparisons,
     stored_units,
 )
+from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.index.store.page import Order
 from dumpscope.pipeline.server.job_kinds import joined_room
+from dumpscope.readers.result_tables import find_tables
 from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(tags=["comparisons"])
+
+_SIDES: Final = ("target", "golden")
 
 
 @router.post("/comparisons", status_code=202, response_model=Accepted)
 def start(body: bodies.NewComparison, state: Shared) -> Response:
     """Compare two dumps, also while they are still being read."""
     row = start_comparison(body, state)
+    return reply(Accepted(id=row.id, job=row.job or ""), 202, {"Location": f"/api/comparisons/{row.id}"})
+
+
+@router.post("/tables", status_code=202, response_model=Accepted)
+def open_table(body: bodies.NewDump, state: Shared) -> Response:
+    """Open a result table on the server, or a folder with one a rank: its sides become two dumps, and these are compared."""
+    path = resolve_path(state, body.path)
+    if not find_tables(path):
+        raise UnreadableError(say("readers.no_result_table"), where=body.path, hint=say("readers.name_result_table"))
+    name = body.name or default_name(path)
+    ids = [create_dump(state.database, name=f"{name} ({side})", path=str(path)) for side in _SIDES]
+    for dump_id, side in zip(ids, _SIDES, strict=True):
+        start_ingest(state, dump_id, str(path), {"side": side})
+    row = start_comparison(bodies.NewComparison(target=ids[0], golden=ids[1], name=name), state)
     return reply(Accepted(id=row.id, job=row.job or ""), 202, {"Location": f"/api/comparisons/{row.id}"})
 
 

@@ -27,7 +27,7 @@ from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.compare.on_server import StoredSides
-from dumpscope.pipeline.compare.plan_dry_run import dry_run_plan
+from dumpscope.pipeline.dry_runs.plan import dry_run_plan
 from dumpscope.texts import say
 
 router = APIRouter(tags=["comparisons"])

@@ -13,7 +13,7 @@ from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
 from dumpscope.index.comparisons.catalogue import find_unit
-from dumpscope.pipeline.compare.policy_dry_run import dry_run_policy
+from dumpscope.pipeline.dry_runs.policy import dry_run_policy
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(prefix="/comparisons/{comparison_id}/policies", tags=["policies"])

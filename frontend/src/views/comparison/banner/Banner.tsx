@@ -18,6 +18,7 @@ import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
+import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
 import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
 import { UnitMatrix } from "./UnitMatrix";
@@ -59,6 +60,7 @@ export function Banner() {
       )}
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
+      <NotJudgedToo summary={summary} />
       <Warnings summary={summary} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
@@ -91,7 +93,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   const { originIndex, moveOrigin } = useOriginWalk();
   const { showOrigin } = useSelection();
   const note = notes.get(origin.node);
-  const place = callSite({ texts: origin.stack, frames: origin.frames });
+  const place = callSite(origin.frames, origin.called_at);
   // A hidden cause has no known kind: the place where it shows first does not reveal it.
   const word = origin.hidden ? "hidden" : origin.kind;
   const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
@@ -118,13 +120,19 @@ function OriginLines({ id, origin, summary }: OriginProps) {
           {kind}
         </span>
         {note && <NoteChip standing={note.standing} text={note.text} />}
+        {origin.module && (
+          <span className="mono" data-testid="origin-module">
+            {origin.module}
+          </span>
+        )}
         {place && (
-          <span className="mono" title={t("comparison.calledAt", { place: place.text })} data-testid="origin-place">
+          <span className="mono" title={t("comparison.calledAt", { place: origin.called_at })} data-testid="origin-place">
             {framePlace(place)}
           </span>
         )}
         <span className="dim" title={String(origin.confidence)}>
-          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong>
+          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong> (
+          {Math.round(100 * origin.confidence)} %)
         </span>
         {origin.explains > 0 && <ExplainedCalls origin={origin} />}
         {summary.units.length > 1 && (
@@ -200,7 +208,8 @@ function ExplainedCalls({ origin }: { origin: Origin }) {
 }
 
 /** The class whose glyph and colour show the outcome of a comparison without an origin. */
-function outcomeClass({ counts, classes: found, mode }: Summary): "exact" | "propagated" | "unknown" {
+function outcomeClass({ counts, classes: found, mode, outcome }: Summary): "exact" | "propagated" | "unknown" {
+  if (outcome === "not_fully_judged") return "unknown";
   if (counts.no + counts.warning > 0) return "propagated";
   if (counts.yes > 0) return "exact";
   return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
@@ -212,26 +221,33 @@ function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
   const cls = outcomeClass(summary);
   const word = policy.split("\n")[0] ?? "";
   const noneMet = summary.nothing_met;
+  const judged = counts.yes + counts.warning;
+  const open = summary.outcome === "not_fully_judged" && !noneMet && judged > 0;
   return (
     <>
       <div className={classes.first}>
         <span className={classes.glyph} aria-hidden="true">
           {GLYPHS[cls]}
         </span>
-        <h2 className={classes.title} data-testid="no-origin">
-          {t("comparison.noOrigin", {
-            policy: i18n.exists(`comparison.policies.${word}`) ? t(`comparison.policies.${word as "default"}`) : word,
-          })}
-        </h2>
+        {open ? (
+          <NotFullyJudged summary={summary} />
+        ) : (
+          <h2 className={classes.title} data-testid="no-origin">
+            {t("comparison.noOrigin", {
+              policy: i18n.exists(`comparison.policies.${word}`) ? t(`comparison.policies.${word as "default"}`) : word,
+            })}
+          </h2>
+        )}
         <span className={cls === "unknown" ? undefined : "dim"}>
-          {cls === "unknown" && t(noneMet ? "comparison.noneMet" : "comparison.nothingCompared")}
+          {open && t("coverage.agrees")}
+          {cls === "unknown" && !open && t(noneMet ? "comparison.noneMet" : "comparison.nothingCompared")}
           {cls === "exact" && counts.yes > 0 && t("comparison.noOriginAll", { total: formatCount(counts.yes) })}
           {cls === "exact" && counts.yes === 0 && t("comparison.structureAlike")}
           {cls === "propagated" &&
             (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
               : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
-          {cls === "unknown" && !summary.most_unmatched && counts.items > 0 && (
+          {cls === "unknown" && !open && !summary.most_unmatched && counts.items > 0 && (
             <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
           )}
         </span>
@@ -325,6 +341,7 @@ function Remarks({ summary }: { summary: Summary }) {
           })}
         </button>
       )}
+      <CoverageNotes coverage={summary.coverage} />
       {inferred && (
         <Notes label={t("unit.inferred")} warn={false}>
           {t("unit.inferredHint")}

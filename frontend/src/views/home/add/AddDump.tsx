@@ -1,9 +1,10 @@
 import { Button, CloseButton, TextInput } from "@mantine/core";
 import { type FormEvent, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useRegisterDump } from "../../../api/changes";
+import { useOpenTable, useRegisterDump } from "../../../api/changes";
+import { navigate } from "../../../base/address/location";
 import { formatBytes } from "../../../base/numbers/format";
-import { fileName } from "../../../base/text/serverPaths";
+import { fileName, isResultTable } from "../../../base/text/serverPaths";
 import { readInput } from "../../../base/upload/pickedFiles";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
@@ -30,13 +31,19 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
 
   const [browsing, setBrowsing] = useState(false);
 
+  const table = useOpenTable();
   const add = async (chosen: string) => {
+    if (isResultTable(chosen)) {
+      const opened = await table.mutateAsync(chosen);
+      navigate(`comparisons/${encodeURIComponent(opened.id)}`);
+      return;
+    }
     const { id } = await register.mutateAsync(chosen);
     setRegistered((all) => [{ id, name: fileName(chosen) }, ...all.filter((one) => one.id !== id)]);
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    // What goes wrong is shown from `register.error`.
+    // What goes wrong is shown from `register.error` and `table.error`.
     if (path.trim() !== "")
       add(path.trim()).then(
         () => setPath(""),
@@ -67,7 +74,7 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
         <Button
           type="submit"
           variant="default"
-          loading={register.isPending}
+          loading={register.isPending || table.isPending}
           disabled={path.trim() === ""}
           data-testid="register"
         >
@@ -79,6 +86,7 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
       </form>
       <PathPicker opened={browsing} onClose={() => setBrowsing(false)} onRegister={add} />
       {register.error && <Failure problem={register.error} />}
+      {table.error && <Failure problem={table.error} />}
       <div className={classes.drop} data-over={over || undefined} data-testid="drop">
         <Icon name="upload" />
         <span>{over ? t("home.dropActive") : t("home.drop")}</span>

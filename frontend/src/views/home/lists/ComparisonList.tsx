@@ -91,6 +91,11 @@ function Reached({ row, verdict }: { row: Comparison; verdict: NonNullable<Compa
           {t("home.structureDiffers")}
         </span>
       )}
+      {row.outcome === "not_fully_judged" && (
+        <span className={classes.some} data-testid="not-fully-judged">
+          {t("coverage.outcome")}
+        </span>
+      )}
       {compared * 2 < items && (
         <span className={classes.some} title={t("home.someComparedHint")} data-testid="some-compared">
           {t("home.someCompared", { compared: formatCount(compared), total: formatCount(items) })}

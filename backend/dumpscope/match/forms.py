@@ -1,0 +1,168 @@
+"""Item pairs in which two programs say the same in other words: an argument at its default, a mask in another form, a shape with
+other dimensions of size 1. Such a pair is no difference of the runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, Method, NodePairs, Outcome
+from dumpscope.domain.limits import at_limit, is_limit, limits
+from dumpscope.domain.records import Bool, Int64, Items, Kind, NodeKind, RankDump, Role, State
+from dumpscope.match.operators.arguments import ABSENT, argument_name, default_of
+
+ATTENTION: Final = "scaled_dot_product_attention"
+TRANSFORMS: Final = ("torch.func.",)
+"""Beginnings of the types of tensors inside a function transform, whose shape lacks the dimensions that it maps over."""
+_CLOSE: Final = 1e-6
+_SHARE: Final = 1e-3
+"""Relative difference of two shares of masked elements that rounding may make."""
+
+
+def find_defaults(target: RankDump, golden: RankDump, pairs: NodePairs, context: Context, facts: Facts) -> Int64:
+    """Arguments that one side gives, with the value that the other takes because it does not give it (or gives None)."""
+    given = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    plain = (context.kind == Kind.SCALAR) | (context.kind == Kind.NONE)
+    made = (pairs.target >= 0) & (pairs.golden >= 0) & (pairs.method != Method.FUSED)
+    lonely = (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.GOLDEN_ONLY)
+    told = np.zeros(len(pairs), bool)  # a side that holds no item of a call holds none of its arguments either
+    told[context.pair[context.both]] = True
+    made &= told
+    apart = (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)
+    found = []
+    for row in np.flatnonzero(given & made[context.pair] & ((lonely & plain) | apart)).tolist():
+        sides = [
+            (dump, int(items[row]), int(nodes[context.pair[row]]))
+            for dump, items, nodes in ((target, context.target, pairs.target), (golden, context.golden, pairs.golden))
+        ]
+        if sides[0][0].nodes.kind[sides[0][2]] == NodeKind.API and _is_default(sides):
+            found.append(row)
+    return np.array(found, np.int64)
+
+
+def _is_default(sides: list[tuple[RankDump, int, int]]) -> bool:
+    values: list[Any] = [_value(dump.items, item) if item >= 0 else ABSENT for dump, item, _ in sides]
+    dump, item, node = next(one for one in sides if one[1] >= 0)
+    label = dump.nodes.labels[dump.nodes.label[node]]
+    path = dump.items.paths[dump.items.path[item]]
+    name = argument_name(label, path) if dump.items.role[item] == Role.INPUT else path
+    if name is None or "." in path:
+        return False
+    default = default_of(label, name)
+    values = [default if value is ABSENT else value for value in values]
+    if ABSENT in values:
+        return False
+    if name == "scale" and label.endswith(ATTENTION):
+        values = [_attention_scale(*one) if value is None else value for one, value in zip(sides, values, strict=True)]
+        if all(isinstance(value, float | int) for value in values):
+            return math.isclose(values[0], values[1], rel_tol=_CLOSE)
+    return isinstance(values[0], bool) == isinstance(values[1], bool) and bool(values[0] == values[1])
+
+
+def _value(items: Items, item: int) -> Any:
+    code = int(items.value[item])
+    return json.loads(items.values[code]) if code >= 0 and items.kind[item] == Kind.SCALAR else None
+
+
+def _attention_scale(dump: RankDump, _item: int, node: int) -> float | None:
+    """One by the square root of the size of a head, which attention takes where no scale is given."""
+    items = dump.items
+    first, last = np.searchsorted(items.node, [node, node + 1]).tolist()
+    for item in range(first, last):
+        place = items.paths[items.path[item]]
+        query = (items.role[item] == Role.INPUT and place == "0") or (
+            items.role[item] == Role.KWARG and place == "query"
+        )
+        if query and items.shape[item] >= 0 and items.shapes[items.shape[item]]:
+            return float(1 / math.sqrt(max(1, items.shapes[items.shape[item]][-1])))
+    return None
+
+
+def find_other_words(
+    target: RankDump, golden: RankDump, context: Context, facts: Facts, *, other_dtypes: bool
+) -> Int64:
+    """Arguments that mean the same on both sides in another form: the lowest number of each side's dtype, or minus infinity;
+    and, in runs of different dtypes, the dtype itself."""
+    found = []
+    for row in np.flatnonzero((facts.outcome == Outcome.SCALAR) & (facts.equal == 0)).tolist():
+        values = [
+            _value(dump.items, int(items[row])) for dump, items in ((target, context.target), (golden, context.golden))
+        ]
+        if all(_is_lowest(value) for value in values) or (
+            other_dtypes and all(isinstance(value, str) and value.startswith(_FLOATS) for value in values)
+        ):
+            found.append(row)
+    return np.array(found, np.int64)
+
+
+_FLOATS: Final = ("torch.float", "torch.bfloat", "torch.complex")
+
+
+def _is_lowest(value: Any) -> bool:
+    if isinstance(value, str) and value == "-inf":
+        return True
+    return isinstance(value, float | int) and not isinstance(value, bool) and value < 0 and is_limit(float(value))
+
+
+def find_masks(context: Context, facts: Facts) -> Int64:
+    """Pairs that hold one mask in two forms, as their statistics tell: True against 0 and False against the lowest number of a
+    dtype (or minus infinity), or two such numbers."""
+    both = context.both & (context.kind == Kind.TENSOR) & ~context.kind_differs & (facts.equal != 1) & ~context.unread
+    both &= (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
+    boolean = np.array([name == "torch.bool" for name in context.dtypes] + [False])
+    kinds = boolean[context.t_dtype], boolean[context.g_dtype]
+    added = _is_added(context, golden=False), _is_added(context, golden=True)
+    stats, states = (context.t_stats, context.g_stats), (context.t_state, context.g_state)
+    found = np.zeros(len(context), bool)
+    for own, other in ((0, 1), (1, 0)):
+        known = (states[own][:, :2] == State.FINITE).all(axis=1)
+        keeps, drops = stats[own][:, 0] == 1, stats[own][:, 1] == 0
+        zero = (states[other][:, 0] == State.FINITE) & (stats[other][:, 0] == 0)
+        agree = (keeps == zero) & (drops == (added[other] & _has_lowest(context, golden=other == 1)))
+        found |= kinds[own] & ~kinds[other] & known & (added[other] | (zero & ~drops)) & agree
+    lowest = _has_lowest(context, golden=False) & _has_lowest(context, golden=True)
+    with np.errstate(all="ignore"):
+        top = np.abs(context.t_stats[:, 0] - context.g_stats[:, 0]) <= _CLOSE * np.abs(context.t_stats[:, 0])
+        shares = [np.where(state[:, 1:3].min(axis=1) == State.FINITE, stat[:, 2] / stat[:, 1], np.nan)
+                  for stat, state in zip(stats, states, strict=True)]  # fmt: skip
+        finite = [(state[:, 1:3] == State.FINITE).all(axis=1) for state in states]
+        alike = ~(finite[0] & finite[1]) | (np.abs(shares[0] - shares[1]) <= _SHARE * np.abs(shares[0]))
+    same_state = context.t_state[:, 0] == context.g_state[:, 0]
+    forms = (context.t_state[:, 1] != context.g_state[:, 1]) | (context.t_stats[:, 1] != context.g_stats[:, 1])
+    found |= ~kinds[0] & ~kinds[1] & lowest & same_state & top & alike & forms
+    rows: Int64 = np.flatnonzero(both & found)
+    return rows
+
+
+def _is_added(context: Context, *, golden: bool) -> Bool:
+    """A mask that is added: nothing above zero, and the lowest number of its dtype or minus infinity."""
+    stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
+    top = ((state[:, 0] == State.FINITE) & (stats[:, 0] <= 0)) | (state[:, 0] == State.NEG_INF)
+    found: Bool = top & _has_lowest(context, golden=golden)
+    return found
+
+
+def _has_lowest(context: Context, *, golden: bool) -> Bool:
+    stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
+    dtype = context.g_dtype if golden else context.t_dtype
+    _, bottom = at_limit(stats, state, limits(context.dtypes)[dtype])
+    found: Bool = bottom | (state[:, 1] == State.NEG_INF)
+    return found
+
+
+def find_mapped(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:
+    """Tensors of another shape because one side ran the call inside a function transform (vmap): it shows no mapped dimension."""
+    rows = np.flatnonzero((facts.outcome == Outcome.SHAPE) | (facts.outcome == Outcome.NO_DATA))
+    found = [
+        row
+        for row in rows.tolist()
+        if any(
+            dump.items.types[dump.items.type[int(items[row])]].startswith(TRANSFORMS)
+            for dump, items in ((target, context.target), (golden, context.golden))
+        )
+    ]
+    return np.array(found, np.int64)

@@ -1,0 +1,149 @@
+"""Wrappers around a model or a part of it (data parallel, compile, checkpoint, LoRA): often only one of two runs has them.
+
+A wrapper puts a word into the paths of all modules inside it, and adds a module of its own. Words are taken off where the modules
+of both sides then have the same names; the wrapper's own calls have no partner, and what they call counts as called by the
+module around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from dumpscope.domain.records import Direction, NodeKind
+from dumpscope.match.sides import Side, module_path
+
+ANYWHERE: Final = frozenset(
+    {
+        "_orig_mod", "_fsdp_wrapped_module", "_fpw_module", "_checkpoint_wrapped_module", "_forward_module",
+        "_offload_wrapped_module",
+    }
+)  # fmt: skip
+"""Words that only wrappers use."""
+OFTEN: Final = "module"
+"""Word of wrappers that a model may use as well."""
+LEADING: Final = frozenset({"module", "model", "base_model"})
+"""Words that a wrapper may put before all paths."""
+
+Unwrap = Callable[[str], str]
+"""Label of a module -> its label without wrappers."""
+
+
+def take_off(target: Side, golden: Side) -> None:
+    """Rename the modules of both sides to the names that they have without wrappers, where these are the same on more of them;
+    and set the calls of wrappers that only one side has aside."""
+    labels = _module_labels(target), _module_labels(golden)
+    if labels[0] == labels[1] or not any(_has_words(label) for side in labels for label in side):
+        return
+    chosen = _choose(*labels)
+    if chosen is None:
+        return
+    plain = [{unwrap(label) for label in some} for unwrap, some in zip(chosen, labels, strict=True)]
+    for side, unwrap, other in zip((target, golden), chosen, plain[::-1], strict=True):
+        _set_aside(side, unwrap, other)
+    for side, unwrap in zip((target, golden), chosen, strict=True):
+        _rename(side, unwrap)
+
+
+def _module_labels(side: Side) -> set[str]:
+    pairs = zip(side.kind, side.label, strict=True)
+    return {label for kind, label in pairs if kind in (NodeKind.MODULE, NodeKind.GRADIENT)}
+
+
+def _has_words(label: str) -> bool:
+    return any(word in ANYWHERE or word in LEADING for word in label.split("."))
+
+
+def _choose(target: set[str], golden: set[str]) -> tuple[Unwrap, Unwrap] | None:
+    """The renames of both sides after which most labels agree; None where no rename makes more of them agree."""
+    best: tuple[Unwrap, Unwrap] | None = None
+    most = len(target & golden)
+    sides = [[(unwrap, {unwrap(label) for label in side}) for unwrap in _candidates(side)] for side in (target, golden)]
+    for first, mine in sides[0]:
+        for second, theirs in sides[1]:
+            common = len(mine & theirs)
+            if common > most and 2 * common >= min(len(mine), len(theirs)):
+                best, most = (first, second), common
+    return best
+
+
+def _candidates(labels: set[str]) -> Iterator[Unwrap]:
+    """Renames that keep all labels apart, those that change least first."""
+    chain = _leading_words(labels)
+    for words in (frozenset[str](), ANYWHERE, ANYWHERE | {OFTEN}):
+        for count in range(len(chain) + 1):
+            unwrap = _unwrapper(words, chain[:count])
+            if len({unwrap(label) for label in labels}) == len(labels):
+                yield unwrap
+
+
+def _leading_words(labels: Iterable[str]) -> list[str]:
+    """The longest run of words of wrappers that begins a path. A module beside the wrapped one (a head) may lack it."""
+    longest: list[str] = []
+    for label in labels:
+        run: list[str] = []
+        for word in module_path(label).split("."):
+            if word in ANYWHERE:
+                continue
+            if word not in LEADING:
+                break
+            run.append(word)
+        longest = max(longest, run, key=len)
+    return longest
+
+
+def _unwrapper(anywhere: frozenset[str], leading: list[str]) -> Unwrap:
+    def unwrap(label: str) -> str:
+        *path, name = label.split(".")
+        path = [word for word in path if word not in anywhere]
+        for word in leading:
+            if not path or path[0] != word:
+                break
+            path = path[1:]
+        return ".".join([*path, name])
+
+    return unwrap
+
+
+def _set_aside(side: Side, unwrap: Unwrap, other: set[str]) -> None:
+    """Mark the calls of wrappers, and hand what they call to the module around them. other: labels of the other side"""
+    inner = {module_path(unwrap(label)) for label in _module_labels(side) if unwrap(label) in other}
+    for entry, (kind, label) in enumerate(zip(side.kind, side.label, strict=True)):
+        if kind not in (NodeKind.MODULE, NodeKind.GRADIENT) or unwrap(label) in other:
+            continue
+        path = module_path(unwrap(label))
+        if (path in inner or not path) and _wraps(side, entry, label):
+            side.wrappers.add(entry)
+    for entries in list(side.children.values()):
+        entries[:] = _without_wrappers(side, entries)
+    for entry in side.wrappers:
+        side.children.pop(entry, None)
+
+
+def _wraps(side: Side, entry: int, label: str) -> bool:
+    """Whether the word that a wrapper gives to what is inside it follows this module's path, or ends it."""
+    head = f"{module_path(label)}." if module_path(label) else ""
+    if head and (head[:-1].rpartition(".")[2] in ANYWHERE | LEADING):
+        return True
+    words = (other[len(head) :].partition(".")[0] for other in side.label if other.startswith(head))
+    return any(word in ANYWHERE or word in LEADING for word in words) and side.direction[entry] != Direction.NONE
+
+
+def _without_wrappers(side: Side, entries: list[int]) -> list[int]:
+    found: list[int] = []
+    for entry in entries:
+        found += _without_wrappers(side, side.children.get(entry, [])) if entry in side.wrappers else [entry]
+    return found
+
+
+def _rename(side: Side, unwrap: Unwrap) -> None:
+    names = list(side.names)
+    for entry, kind in enumerate(side.kind):
+        if kind not in (NodeKind.MODULE, NodeKind.GRADIENT) or unwrap(side.label[entry]) == side.label[entry]:
+            continue
+        plain = unwrap(side.label[entry])
+        side.wrapped[plain] = side.label[entry]
+        head, label, tail = names[entry].partition(side.label[entry])
+        names[entry] = f"{head}{plain}{tail}" if label else names[entry]
+        side.label[entry] = plain
+    side.names = names

@@ -1,0 +1,1 @@
+"""Tries a plan or a policy on stored dumps and comparisons; nothing is stored."""

@@ -1,0 +1,99 @@
+import { useTranslation } from "react-i18next";
+import type { Coverage, Summary } from "../../../api/types";
+import { formatCount } from "../../../base/numbers/format";
+import { say } from "../../../texts/serverTexts";
+import { MiddleName } from "../../../widgets/basic/MiddleName";
+import { Notes } from "../../../widgets/basic/Problems";
+import { useSelection } from "../selection/SelectionProvider";
+import classes from "./Banner.module.css";
+
+type Unjudged = NonNullable<Coverage["first"]>;
+type Place = Pick<Unjudged, "step" | "rank" | "node">;
+
+/** The third form of the answer: nothing differs in what was compared, and from which call on not everything was. */
+export function NotFullyJudged({ summary }: { summary: Summary }) {
+  const { t } = useTranslation();
+  const first = summary.coverage?.first ?? null;
+  return (
+    <>
+      <h2 className={classes.title} data-testid="not-fully-judged">
+        {t("coverage.title")}
+      </h2>
+      {first ? (
+        <>
+          <FromCall first={first} />
+          <span>{say(first.sentence, first.said)}</span>
+        </>
+      ) : (
+        <span>{t("coverage.missingPart")}</span>
+      )}
+    </>
+  );
+}
+
+/** Beside a cause: from which call on something that matters was not judged. */
+export function NotJudgedToo({ summary }: { summary: Summary }) {
+  const { t } = useTranslation();
+  const first = summary.coverage?.first ?? null;
+  if (summary.outcome !== "diverged" || !first) return null;
+  return (
+    <p className={`${classes.reason} ${classes.warned}`} data-testid="not-judged-too">
+      <strong>{t("coverage.title")}</strong> <FromCall first={first} /> {say(first.sentence, first.said)}
+    </p>
+  );
+}
+
+function FromCall({ first }: { first: Unjudged }) {
+  const { t } = useTranslation();
+  return (
+    <span data-testid="not-judged-from">
+      {t("coverage.from")} <Call place={first} /> {t("coverage.onward")}
+    </span>
+  );
+}
+
+function Call({ place }: { place: Place }) {
+  const { update } = useSelection();
+  const { step, rank, node } = place;
+  return (
+    <button type="button" className={`plain mono ${classes.input}`} onClick={() => update({ step, rank, node })}>
+      <MiddleName name={node} tail={30} />
+    </button>
+  );
+}
+
+/** How many items were judged, and on demand by what, and why the others were not. */
+export function CoverageNotes({ coverage }: { coverage: Coverage | null }) {
+  const { t } = useTranslation();
+  if (!coverage || coverage.items === 0) return null;
+  const groups = [...new Set(coverage.reasons.map(({ group }) => group))];
+  const label = t("coverage.counts", { judged: formatCount(coverage.judged), items: formatCount(coverage.items) });
+  return (
+    <Notes label={label} warn={coverage.missing > 0} testId="coverage">
+      <ul className={classes.settings} data-testid="coverage-reasons">
+        {groups.map((group) => (
+          <li key={group}>
+            {t(`coverage.groups.${group}`)}: <span className="num">{formatCount(coverage[group])}</span>
+            <ul>
+              {coverage.reasons
+                .filter((one) => one.group === group)
+                .map((one) => (
+                  <li key={one.reason}>
+                    <span className="num">{formatCount(one.items)}</span>{" "}
+                    {t(`coverage.reasons.${one.reason as "tensors"}`)}
+                    {one.missing && <strong> ({t("coverage.missing")})</strong>}
+                  </li>
+                ))}
+            </ul>
+          </li>
+        ))}
+        {coverage.ends.map((end) => (
+          <li key={`${end.side}/${end.step}/${end.rank}`}>
+            {t("coverage.end", { side: t(`comparison.${end.side}`) })} <Call place={end} />
+            {t("coverage.endFollows", { items: formatCount(end.items) })}
+          </li>
+        ))}
+      </ul>
+    </Notes>
+  );
+}

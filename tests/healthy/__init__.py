@@ -1,0 +1,1 @@
+"""Healthy pairs: two runs that compute the same name no operator and end with status 0."""

@@ -1,0 +1,186 @@
+"""The same call in other words: equal, or told as a difference of form, and never a cause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402, N812
+from pipeline.comparing import compare  # noqa: E402
+
+from healthy.recording import answer_of, recorded, verdicts  # noqa: E402
+
+TASKS = ("statistics", "tensor")
+
+
+def heads(dtype: Any = None) -> Any:
+    return [torch.randn(2, 2, 6, 4, dtype=torch.float64).to(dtype or torch.float32) for _ in range(3)]
+
+
+def kept() -> Any:
+    return torch.ones(6, 6, dtype=torch.bool).tril()
+
+
+def bare_attention() -> Any:
+    return torch.relu(F.scaled_dot_product_attention(*heads()))
+
+
+def explicit_attention() -> Any:
+    made = F.scaled_dot_product_attention(
+        *heads(), attn_mask=None, dropout_p=0.0, is_causal=False, scale=1 / math.sqrt(4), enable_gqa=False
+    )
+    return torch.relu(made)
+
+
+def attention_by_name() -> Any:
+    query, key, value = heads()
+    return torch.relu(F.scaled_dot_product_attention(query=query, key=key, value=value, scale=None))
+
+
+def truth_mask() -> Any:
+    return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=kept()))
+
+
+def added_mask() -> Any:
+    mask = torch.zeros(6, 6).masked_fill(~kept(), torch.finfo(torch.float32).min)
+    return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=mask))
+
+
+def infinite_mask() -> Any:
+    mask = torch.zeros(6, 6).masked_fill(~kept(), -math.inf)
+    return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=mask))
+
+
+def linear_by_place() -> Any:
+    return torch.relu(F.linear(torch.randn(3, 4), torch.ones(2, 4), torch.ones(2)))
+
+
+def linear_by_name() -> Any:
+    return torch.relu(F.linear(torch.randn(3, 4), weight=torch.ones(2, 4), bias=torch.ones(2)))
+
+
+def norm_by_default() -> Any:
+    return F.gelu(F.layer_norm(torch.randn(3, 8), (8,)))
+
+
+def norm_in_full() -> Any:
+    return F.gelu(F.layer_norm(torch.randn(3, 8), (8,), None, None, 1e-5), approximate="none")
+
+
+def summed() -> Any:
+    return torch.relu(torch.sum(torch.randn(3, 4), 1))
+
+
+def summed_in_full() -> Any:
+    return torch.relu(torch.sum(torch.randn(3, 4), dim=1, keepdim=False))
+
+
+def without_ones() -> Any:
+    return torch.relu(torch.exp(torch.randn(4, 3)))
+
+
+def with_ones() -> Any:
+    return torch.relu(torch.exp(torch.randn(4, 3)[None, :, None]))
+
+
+ALIKE = [
+    (bare_attention, explicit_attention), (bare_attention, attention_by_name), (truth_mask, added_mask),
+    (truth_mask, infinite_mask), (added_mask, infinite_mask), (linear_by_place, linear_by_name),
+    (norm_by_default, norm_in_full), (summed, summed_in_full), (without_ones, with_ones),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("one", "other"), ALIKE, ids=lambda run: run.__name__)
+def test_other_words_for_the_same_call(
+    tmp_path: Path, one: Callable[[], Any], other: Callable[[], Any], task: str
+) -> None:
+    for number, sides in enumerate([(one, other), (other, one)]):
+        answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
+        assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+        assert answer.counts.unmatched_target + answer.counts.unmatched_golden == 0 or "mask" in one.__name__
+
+
+def test_what_is_equal_is_yes_and_another_form_is_a_warning(tmp_path: Path) -> None:
+    _, unit = answer_of(tmp_path / "a", explicit_attention, bare_attention)
+    name = "Functional.scaled_dot_product_attention.0.forward.input"
+    assert {verdicts(unit)[f"{name}.{word}"] for word in ("attn_mask", "dropout_p", "is_causal", "scale")} == {"V-2"}
+    _, unit = answer_of(tmp_path / "b", truth_mask, added_mask)
+    assert verdicts(unit)[f"{name}.attn_mask"] == "F-1"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_another_mask_is_named(tmp_path: Path, task: str) -> None:
+    def wrong() -> Any:
+        mask = torch.zeros(6, 6).masked_fill(~kept().tril(-1), torch.finfo(torch.float32).min)
+        return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=mask))
+
+    answer, unit = answer_of(tmp_path, wrong, infinite_mask if task == "tensor" else added_mask, task=task)
+    assert answer.counts.no > 0, verdicts(unit)
+    assert answer.origins
+
+
+def test_another_argument_is_named(tmp_path: Path) -> None:
+    def scaled() -> Any:
+        return torch.relu(F.scaled_dot_product_attention(*heads(), scale=0.25))
+
+    answer, _ = answer_of(tmp_path, scaled, bare_attention)
+    assert [one.kind for one in answer.origins] == ["configuration"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("lowest", ["finfo", "-inf"])
+def test_the_lowest_number_of_each_dtype(tmp_path: Path, task: str, lowest: str) -> None:
+    """fp32 against fp64, as a mask is made of the lowest number of the dtype."""
+
+    def run(dtype: Any, bottom: float) -> Any:
+        mask = torch.where(kept(), torch.zeros((), dtype=dtype), bottom)
+        query, key, _ = heads(dtype)
+        scores = query @ key.transpose(-1, -2)
+        return torch.softmax(scores + mask, dim=-1, dtype=dtype).exp()
+
+    def golden() -> Any:
+        return run(torch.float64, torch.finfo(torch.float64).min)
+
+    def target() -> Any:
+        return run(torch.float32, torch.finfo(torch.float32).min if lowest == "finfo" else -math.inf)
+
+    answer, unit = answer_of(tmp_path, target, golden, task=task)
+    assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+
+
+def test_a_call_inside_vmap_against_the_same_without(tmp_path: Path) -> None:
+    rows, columns = torch.arange(16), torch.arange(16)
+
+    def mapped() -> Any:
+        inner = torch.vmap(torch.le, in_dims=(0, None))
+        return torch.vmap(inner, in_dims=(None, 0))(columns, rows).float().exp()
+
+    def whole() -> Any:
+        return torch.le(columns[None, :], rows[:, None]).float().exp()
+
+    for number, sides in enumerate([(mapped, whole), (whole, mapped)]):
+        answer, unit = answer_of(tmp_path / str(number), *sides)
+        assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+
+
+def test_eager_attention_against_the_fused_call(tmp_path: Path) -> None:
+    def eager() -> Any:
+        query, key, value = heads()
+        mask = torch.zeros(6, 6).masked_fill(~kept(), torch.finfo(torch.float32).min)
+        weights = torch.matmul(query, key.transpose(2, 3)) * 4**-0.5
+        weights = F.softmax(weights + mask, dim=-1, dtype=torch.float32)
+        return torch.relu(torch.matmul(F.dropout(weights, p=0.0, training=False), value))
+
+    def fused() -> Any:
+        return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=kept(), dropout_p=0.0, scale=4**-0.5))
+
+    golden = recorded(tmp_path / "golden", fused)
+    answer, _ = compare(recorded(tmp_path / "target", eager), golden)
+    assert [one.kind for one in answer.origins if one.kind != "structure"] == []
