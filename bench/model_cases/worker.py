@@ -80,6 +80,7 @@ def load(case: str) -> None:
 
 def run_here(make: Callable[[int], Run], case: str, folder: Path, rank: int, size: int) -> dict[str, Any]:
     """One rank's run."""
+    torch.set_num_threads(1)  # torch makes its pool anew after a fork; two threads that do so at once end the process
     if size > 1:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
         torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
