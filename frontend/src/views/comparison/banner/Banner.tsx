@@ -126,7 +126,11 @@ function OriginLines({ id, origin, summary }: OriginProps) {
           </span>
         )}
         {place && (
-          <span className="mono" title={t("comparison.calledAt", { place: origin.called_at })} data-testid="origin-place">
+          <span
+            className="mono"
+            title={t("comparison.calledAt", { place: origin.called_at })}
+            data-testid="origin-place"
+          >
             {framePlace(place)}
           </span>
         )}
