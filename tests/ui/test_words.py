@@ -159,7 +159,7 @@ def assert_no_english(page: Page, screen: str) -> None:
         ("target_fault_weight", "golden", "在任何算子使用之前就已不一致"),
         ("target_fault_gelu_arg", "golden", "调用参数不同"),
         ("target_extra_op", "golden", "仅出现在"),
-        ("stat_fault", "stat_golden", "输入全部完全相同，但输出不一致"),
+        ("stat_fault", "stat_golden", "两个输入的统计量完全相同，但输出不一致"),
         ("md5_fault", "md5_golden", "输入全部完全相同，但输出不一致"),
     ],
 )
