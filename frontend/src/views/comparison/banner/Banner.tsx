@@ -145,7 +145,6 @@ function OriginLines({ id, origin, summary }: OriginProps) {
             {formatRuns(origin.ranks.length > 1 ? origin.ranks : [origin.rank])}
           </span>
         )}
-        <Remarks summary={summary} />
         {origins.length > 1 && (
           <span className={classes.pager}>
             <Tooltip label={`${t("comparison.previousOrigin")} (N)`}>
@@ -255,7 +254,6 @@ function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
             <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
           )}
         </span>
-        <Remarks summary={summary} />
       </div>
       <p className={`${classes.reason} dim`}>
         {t("comparison.coverage", {
@@ -316,6 +314,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
         </button>
       )}
       <PlanNotes id={id} summary={summary} />
+      <Remarks summary={summary} />
     </div>
   );
 }
