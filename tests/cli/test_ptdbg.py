@@ -138,8 +138,14 @@ def test_values_that_differ_without_a_label_are_not_called_fine(
 
 
 def test_the_message_of_a_single_element_has_its_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["Torch.add.0.forward.input.0", 0, [], "torch.float32", [1], [1.0] * 4]
-    sides = [written(tmp_path / word, line, input=value) for word, value in (("a", 7.0), ("b", 1.0))]
+    sides = [
+        written(
+            tmp_path / word,
+            ["Torch.add.0.forward.input.0", 0, [], "torch.float32", [1], [value] * 4],
+            input=value,
+        )
+        for word, value in (("a", 7.0), ("b", 1.0))
+    ]
     assert "This input differs" in advised(*sides, tmp_path, capsys, tensors=True)
     (path,) = tmp_path.glob("*.csv")
     (row,) = table(path)

@@ -80,11 +80,14 @@ def test_a_result_that_is_a_tensor_on_one_side_alone_is_the_evidence(
 
 @pytest.mark.parametrize("fields", [5, 6])
 def test_overflow_files_are_compared_by_their_tensors(tmp_path: Path, fields: int) -> None:
-    line = [NAME, 101, [], "torch.float32", [3], [2.0, -3.0, 0.0, 3.7]][:fields]
+    head = [NAME, 101, [], "torch.float32", [3]]
+    line, overflown = (
+        [*head, stats][:fields] for stats in ([2.0, -3.0, 0.0, 3.7], [math.inf, -3.0, math.inf, math.inf])
+    )
     stem = "Overflow_info_20230609_010203_1" if fields == 5 else "Functional_relu_0_forward_1"
     one, same, other = (
-        dump(tmp_path / name, [line], array=array, stem=stem)
-        for name, array in (("a", ARRAY), ("b", ARRAY), ("c", [1.0, math.inf, -3.0]))
+        dump(tmp_path / name, [text], array=array, stem=stem)
+        for name, text, array in (("a", line, ARRAY), ("b", line, ARRAY), ("c", overflown, [1.0, math.inf, -3.0]))
     )
     assert verdicts(one, same) == [Verdict.YES]
     assert verdicts(other, one) == [Verdict.NO]

@@ -7,7 +7,10 @@ depends on the mode (real data, statistics, md5) and on the version.
 from __future__ import annotations
 
 import ast
+import json
 import math
+import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -28,6 +31,9 @@ _NEEDED: Final = ("npu name", "bench name")
 _NOTHING: Final = frozenset(("", "n/a", "nan", "none", "unsupported", "unmatched", "shape unmatched", "-"))
 _NO_PARTNER: Final = frozenset(("", "n/a", "nan", "none", "n"))
 """Bench names of a row without a partner. ptdbg 2.3 wrote the letters of `Nan` into the three columns."""
+_SIZES: Final = re.compile(r"[0-9]+")
+_LITERALS: Final = threading.Lock()
+"""Python 3.11 parses in one thread at a time only: its count of nested nodes is shared."""
 _WORDS: Final = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "infinity": math.inf}
 
 
@@ -155,32 +161,29 @@ def _number(cell: Any) -> Number:
 
 
 def _shape(cell: Any) -> tuple[int, ...] | None:
-    value = _literal(cell)
-    if isinstance(value, list | tuple) and all(isinstance(size, int) for size in value):
-        return tuple(value)
-    return None
+    text = _text(cell)
+    return tuple(map(int, _SIZES.findall(text))) if text.startswith(("[", "(")) else None
 
 
 def _message(cell: Any) -> str:
-    value = _literal(cell)
-    if isinstance(value, list):
-        return "; ".join(map(str, value))
-    return "" if _text(cell).lower() in ("", "none", "nan") else _text(cell)
+    text = _text(cell)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return "" if text.lower() in ("", "none", "nan") else text
+    return "; ".join(map(str, found)) if isinstance(found, list) else text
 
 
 def _frames(cell: Any) -> tuple[str, ...]:
-    value = _literal(cell) if not isinstance(cell, list) else cell
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
-
-
-def _literal(cell: Any) -> Any:
-    """A cell that holds a list as Python writes it, None for another one."""
+    """A call stack, which tables hold as Python writes a list of texts."""
     if isinstance(cell, list | tuple):
-        return cell
+        return tuple(map(str, cell))
     text = _text(cell)
-    if not text.startswith(("[", "(")):
-        return None
+    if not text.startswith("["):
+        return ()
     try:
-        return ast.literal_eval(text)
+        with _LITERALS:
+            found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
+        return ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
