@@ -19,6 +19,7 @@ from dumpscope.analysis.rules.evidence import (
 from dumpscope.analysis.rules.ordering import check_order, describe_wrong, is_order_only, is_wrong, reaches_values
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.analysis.unit.taint import drop_tainted
@@ -27,11 +28,13 @@ from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.picking import PickCheck
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role, State
 from dumpscope.texts import Phrase, phrase
-from dumpscope.verdict.score import overflow_differs
+from dumpscope.verdict.score import is_exact_kind, overflow_differs
 
 TIES: Final = "ties"
 RANDOM: Final = "random"
 """Variants of a configuration: only the order of equal elements differs; a random call."""
+UNJUDGED: Final = "unjudged"
+"""Variant of a computation: one of several calls, of which only the result of the last could be compared."""
 WRONG_PICK: Final = "wrong_pick"
 """Variant of a computation: an index that the values disprove."""
 STEEP: Final = 10.0
@@ -61,6 +64,9 @@ class Computation(Rule):
         return [] if found else find_other_bits(case)
 
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
+        if finding.variant == UNJUDGED and isinstance(finding.detail, int):
+            seen = case.columns.names[finding.detail]
+            return [phrase("origin.unjudged", call=seen), *describe_items(case, finding.items)]
         word = "overflow" if finding.kind == "overflow" and finding.variant != SATURATED else "computation"
         if word == "overflow" and _is_finite(case, finding.items):
             word = "overflow_golden"
@@ -93,7 +99,7 @@ class Computation(Rule):
     def confidence(self, case: Case, finding: Finding, limit: float) -> float:
         """Lower for inputs that were not or half compared, a score near the floor, and calls of one side only just before."""
         columns, pair = case.columns, finding.pair
-        if finding.variant == TIES:
+        if finding.variant in (TIES, UNJUDGED):
             limit *= 0.5
         if np.isnan(columns.in_score[pair]) or _half_known_inputs(case, pair):
             limit *= 0.7
@@ -163,8 +169,41 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
         elif kind == "overflow" and clipped:
             variant = SATURATED
         shown = tuple(items.tolist())
+        begin = _find_unjudged_begin(case, pair) if kind == "computation" else None
+        if begin is not None:
+            findings.append(Finding(pair=begin, kind=kind, rule="O-1", items=shown, variant=UNJUDGED, detail=pair))
+            continue
         findings.append(Finding(pair=pair, kind=kind, rule="O-1", items=shown, variant=variant, detail=order))
     return findings
+
+
+def _find_unjudged_begin(case: Case, pair: int) -> int | None:
+    """The earliest of the calls whose results, up to what `pair` received, hold nothing that could be compared. None where all
+    that `pair` received was judged. What nobody is known to have made may come from the first such result of its size."""
+    context, maker = case.context, find_makers(case)
+    unjudged = (
+        context.both
+        & (case.facts.outcome == Outcome.NO_DATA)
+        & (context.kind == Kind.TENSOR)
+        & ~is_exact_kind(context)
+        & ~context.unread
+    )
+    made_here = unjudged & (context.role == Role.OUTPUT) & case.columns.leaf[context.pair]
+    begin, todo, seen = pair, [pair], {pair}
+    while todo:
+        one = todo.pop()
+        begin = min(begin, one)
+        for row in case.inputs_of(one):
+            if not unjudged[row]:
+                continue
+            made = int(maker[row])
+            if made < 0:
+                alike = context.pair[made_here & (context.elements == context.elements[row]) & (context.pair < one)]
+                made = int(alike.min()) if len(alike) else -1
+            if 0 <= made < one and made not in seen:
+                seen.add(made)
+                todo.append(made)
+    return begin if begin != pair else None
 
 
 def _call_of(case: Case, pair: int) -> str:
