@@ -29,9 +29,11 @@ export PATH := $(BIN):$(PATH)
 CAPTURE_TESTS := $(wildcard tests/capture/test_*.py)
 DEVELOPER := $(VENV)/.developer $(if $(CAPTURE_TESTS),$(VENV)/.torch)
 ifneq ($(and $(CAPTURE_TESTS),$(MSPROBE)),)
-ifeq ($(DUMPSCOPE_PEER_PYTHON),)
+OWN_PEER := $(abspath $(PEER))/bin/python
+DUMPSCOPE_PEER_PYTHON ?= $(OWN_PEER)
+export DUMPSCOPE_PEER_PYTHON
+ifeq ($(DUMPSCOPE_PEER_PYTHON),$(OWN_PEER)) # a make inside this one is told the name as well
 PEER_MADE := $(PEER)/.made
-export DUMPSCOPE_PEER_PYTHON := $(abspath $(PEER))/bin/python
 endif
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
