@@ -340,6 +340,23 @@ def test_info_reads_like_a_sentence_for_every_kind_of_dump(
     assert [part for part in never if part in printed] == []
 
 
+def test_info_names_the_statistics_that_are_there_and_what_only_some_heads_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0}
+    call = {"Torch.exp.0.forward": {"input_args": [record], "input_kwargs": {}, "output": [record]}}
+    for rank, head in enumerate(({"task": "statistics", "level": "mix"}, {})):
+        folder = tmp_path / "step0" / f"rank{rank}"
+        folder.mkdir(parents=True)
+        (folder / "dump.json").write_text(json.dumps({**head, "data": call}))
+    assert status(["info", str(tmp_path)]) == 0
+    assert "task statistics, level mix: statistics (Max, Min)\n" in capsys.readouterr().out
+    assert status(["info", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["task"], found["level"]) == ("statistics", "mix")
+    assert [unit["statistics"] for unit in found["units"]] == [["Max", "Min"]] * 2
+
+
 def test_info_says_how_a_dump_was_run_once_where_all_ranks_were_alike(
     own_dumps: Path, dumps: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
