@@ -6,6 +6,7 @@ import numpy as np
 
 from dumpscope.analysis.unit import noise
 from dumpscope.analysis.unit.cancellation import score_against_terms
+from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -50,6 +51,7 @@ def gather_columns(
     backward = direction == Direction.BACKWARD
     inexact = saved.add_to(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
+    quiet = quiet and not use_other_kernels(target, golden)
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
     guarded = score_against_terms(context, score, kind, direction, saved.label, flat)

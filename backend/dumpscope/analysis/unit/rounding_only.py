@@ -9,7 +9,9 @@ import numpy as np
 
 from dumpscope.analysis.unit.cancellation import score_against_terms
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
+from dumpscope.domain.records import Bool, Role
 from dumpscope.domain.result import MeasuredUnit
 from dumpscope.verdict.rules import CODES
 
@@ -29,8 +31,30 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     guarded = score_against_terms(context, opinions.score, kind, direction, code_labels(labels), flat)
     with np.errstate(invalid="ignore"):
         excused = bad & (guarded <= 1)
+    if excused.any():
+        excused = _carry(context, bad, excused)
     return replace(
         opinions,
         verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
         rule=np.where(excused, CODES["C-1"], opinions.rule).astype(np.int8),
     )
+
+
+def _carry(context: Context, bad: Bool, excused: Bool) -> Bool:
+    """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
+    of them: it may divide by their size, so what it makes is as far apart as they are."""
+    found = excused.copy()
+    keys = {_numbers(context, row) for row in np.flatnonzero(excused).tolist()}
+    received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    for pair in np.unique(context.pair[bad & ~excused]).tolist():
+        rows = np.arange(*np.searchsorted(context.pair, [pair, pair + 1]))
+        known = np.array([_numbers(context, row) in keys for row in rows.tolist()], bool)
+        taken = bad[rows] if pair >= context.end and (known & received[rows]).any() else bad[rows] & known
+        found[rows[taken]] = True
+        keys.update(_numbers(context, row) for row in rows[taken].tolist())
+    return found
+
+
+def _numbers(context: Context, row: int) -> tuple[int, bytes, bytes]:
+    """What both sides stored of an item, by which the same tensors are known again."""
+    return int(context.elements[row]), context.t_stats[row].tobytes(), context.g_stats[row].tobytes()
