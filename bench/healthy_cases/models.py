@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -24,7 +24,8 @@ TINY: Final[dict[str, Any]] = {
     "num_key_value_heads": 2, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
 
-Batch = dict[str, torch.Tensor]
+if TYPE_CHECKING:
+    Batch = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class Layer(nn.Module):
 class OwnLlama(nn.Module):
     def __init__(self, form: str) -> None:
         super().__init__()
-        self.tok = nn.Embedding(WORDS, 32)
+        self.tok = nn.Embedding(WORDS, 32, padding_idx=0)
         self.blocks = nn.ModuleList([Layer(form), Layer(form)])
         self.norm, self.head = Rms(32, 1e-6), nn.Linear(32, WORDS, bias=False)
 
@@ -328,8 +329,8 @@ class OwnVitLayer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.q, self.k, self.v, self.o = (nn.Linear(32, 32) for _ in range(4))
-        self.up, self.down = nn.Linear(32, 48), nn.Linear(48, 32)
         self.before, self.after = nn.LayerNorm(32, 1e-12), nn.LayerNorm(32, 1e-12)
+        self.up, self.down = nn.Linear(32, 48), nn.Linear(48, 32)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         here = self.before(x)

@@ -18,16 +18,19 @@ import sys
 import traceback
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
-from healthy_cases.models import MODELS, Batch, Made, calm, fill
+from healthy_cases.models import MODELS, Made, calm, fill
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from healthy_cases.models import Batch
 
 EMPTY: Final = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
 DTYPES: Final = {"float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -79,7 +82,7 @@ def wrapped(made: Made, way: str) -> nn.Module:
         return DataParallel(some)
     if way == "own wrapper":
         return Averaged(some)
-    if way.startswith("compile"):
+    if way.startswith("compile "):
         return torch.compile(some, backend=way.partition(" ")[2])  # type: ignore[return-value]
     if way == "compiled blocks":
         for owner, name in made.blocks(some):
@@ -115,6 +118,8 @@ def wrapped(made: Made, way: str) -> nn.Module:
         )
         adapted = get_peft_model(some, LoraConfig(r=2, target_modules=targets))
         adapted.base_model.disable_adapter_layers()
+        for name, value in adapted.named_parameters():
+            value.requires_grad_("lora_" not in name)
         return adapted  # type: ignore[no-any-return]
     return some
 

@@ -94,13 +94,14 @@ def answer(out: Path, pair: Pair) -> dict[str, Any]:
     counts = outcome.answer.counts
     return {
         **found, "origins": origins, "status": code, "yes": counts.yes, "no": counts.no, "warning": counts.warning,
-        "alone": [counts.unmatched_target, counts.unmatched_golden], "accused": accused(pair, origins, code),
+        "alone": [counts.unmatched_target, counts.unmatched_golden],
+        "accused": accused(pair, origins, code, counts.no),
     }  # fmt: skip
 
 
-def accused(pair: Pair, origins: list[dict[str, Any]], code: int) -> bool:
+def accused(pair: Pair, origins: list[dict[str, Any]], code: int, no: int) -> bool:
     """Whether the answer names a cause that is no true difference, or says that the runs diverged."""
-    if pair.other and origins and all(one["kind"] == pair.other for one in origins):
+    if pair.other and origins and not no and all(one["kind"] == pair.other for one in origins):
         return False
     return bool(origins) or code == 1
 

@@ -166,7 +166,7 @@ def _may_be_causal(context: Context, row: int, *, golden: bool) -> bool:
     dtype = int((context.g_dtype if golden else context.t_dtype)[row])
     if dtype >= 0 and context.dtypes[dtype] == "torch.bool":
         return bool((stats[row, :2] == (1, 0)).all())
-    if not _is_added(context, golden=golden)[row] or stats[row, 0] != 0:
+    if not is_added(context, golden=golden)[row] or stats[row, 0] != 0:
         return False
     if state[row, 1] != State.FINITE or state[row, 2] != State.FINITE:
         return True
@@ -180,7 +180,7 @@ def find_masks(context: Context, facts: Facts) -> Int64:
     both &= (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
     boolean = np.array([name == "torch.bool" for name in context.dtypes] + [False])
     kinds = boolean[context.t_dtype], boolean[context.g_dtype]
-    added = _is_added(context, golden=False), _is_added(context, golden=True)
+    added = is_added(context, golden=False), is_added(context, golden=True)
     stats, states = (context.t_stats, context.g_stats), (context.t_state, context.g_state)
     found = np.zeros(len(context), bool)
     for own, other in ((0, 1), (1, 0)):
@@ -203,7 +203,7 @@ def find_masks(context: Context, facts: Facts) -> Int64:
     return rows
 
 
-def _is_added(context: Context, *, golden: bool) -> Bool:
+def is_added(context: Context, *, golden: bool) -> Bool:
     """A mask that is added: nothing above zero, and the lowest number of its dtype or minus infinity."""
     stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
     top = ((state[:, 0] == State.FINITE) & (stats[:, 0] <= 0)) | (state[:, 0] == State.NEG_INF)

@@ -33,7 +33,9 @@ from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
-from dumpscope.analysis.unit.learned_noise import excuse_noise
+from dumpscope.analysis.unit.learned_noise import excuse_noise, excuse_updates
+from dumpscope.analysis.unit.no_effect import excuse_without_effect
+from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
 from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
@@ -236,9 +238,13 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
 
 
 def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
-    """The unit with a warning for each No that its own noise explains."""
+    """The unit with a warning for each No that its own noise explains, or that has no effect."""
     named = [pair for one in findings for pair in (one.pair, *one.group, *case.context.pair[list(one.items)].tolist())]
-    opinions = excuse_noise(case, unit.item_opinions, named)
+    if not (unit.item_opinions.verdict == Verdict.NO).any():
+        return unit
+    opinions = excuse_updates(case, unit.item_opinions)
+    opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
+    opinions = excuse_without_effect(case, opinions, named)
     if opinions is unit.item_opinions:
         return unit
     nodes = replace(unit.node_opinions, verdict=node_verdicts(unit.context, opinions))
