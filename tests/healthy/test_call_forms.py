@@ -57,6 +57,10 @@ def infinite_mask() -> Any:
     return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=mask))
 
 
+def causal() -> Any:
+    return torch.relu(F.scaled_dot_product_attention(*heads(), is_causal=True))
+
+
 def linear_by_place() -> Any:
     return torch.relu(F.linear(torch.randn(3, 4), torch.ones(2, 4), torch.ones(2)))
 
@@ -91,7 +95,8 @@ def with_ones() -> Any:
 
 ALIKE = [
     (bare_attention, explicit_attention), (bare_attention, attention_by_name), (truth_mask, added_mask),
-    (truth_mask, infinite_mask), (added_mask, infinite_mask), (linear_by_place, linear_by_name),
+    (truth_mask, infinite_mask), (added_mask, infinite_mask), (causal, truth_mask), (causal, added_mask),
+    (causal, infinite_mask), (linear_by_place, linear_by_name),
     (norm_by_default, norm_in_full), (summed, summed_in_full), (without_ones, with_ones),
 ]  # fmt: skip
 
@@ -104,7 +109,8 @@ def test_other_words_for_the_same_call(
     for number, sides in enumerate([(one, other), (other, one)]):
         answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
         assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
-        assert answer.counts.unmatched_target + answer.counts.unmatched_golden == 0 or "mask" in one.__name__
+        masked = "mask" in f"{one.__name__} {other.__name__}"
+        assert answer.counts.unmatched_target + answer.counts.unmatched_golden == 0 or masked
 
 
 def test_what_is_equal_is_yes_and_another_form_is_a_warning(tmp_path: Path) -> None:
@@ -124,6 +130,17 @@ def test_another_mask_is_named(tmp_path: Path, task: str) -> None:
     answer, unit = answer_of(tmp_path, wrong, infinite_mask if task == "tensor" else added_mask, task=task)
     assert answer.counts.no > 0, verdicts(unit)
     assert answer.origins
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_mask_that_is_not_the_causal_one_is_told(tmp_path: Path, task: str) -> None:
+    def wrong() -> Any:
+        mask = kept()
+        mask[4, 1] = False  # statistics of truth values do not show it, those of the result do
+        return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=mask))
+
+    answer, _ = answer_of(tmp_path, wrong, causal, task=task)
+    assert answer.origins[0].node == "Functional.scaled_dot_product_attention.0.forward"
 
 
 def test_another_argument_is_named(tmp_path: Path) -> None:
