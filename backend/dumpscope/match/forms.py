@@ -170,7 +170,7 @@ def _may_be_causal(context: Context, row: int, *, golden: bool) -> bool:
         return False
     if state[row, 1] != State.FINITE or state[row, 2] != State.FINITE:
         return True
-    return 0 < stats[row, 2] / stats[row, 1] < 0.5
+    return bool(0 < stats[row, 2] / stats[row, 1] < 0.5)
 
 
 def find_repeated_heads(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:

@@ -63,7 +63,7 @@ def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int3
         found = by_name(target, golden, *found)
     if across:
         found = by_shape(target, golden, *found)
-    found = *found[:2], swap_operands(target, golden, t_nodes, g_nodes, *found)
+    found = swap_operands(target, golden, t_nodes, g_nodes, found)
     return _sorted(target.items, golden.items, *found)
 
 

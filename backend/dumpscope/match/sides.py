@@ -10,12 +10,14 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
+from dumpscope.match.operators.operations import operation
 from dumpscope_format import naming
 
 Numbers = tuple[float, ...] | str
 """A tensor's statistics (nan if absent), or its hash if no statistic is stored."""
 Signature = tuple[tuple[tuple[int, ...], ...], tuple[Numbers, ...], tuple[int, ...], tuple[tuple[str, str], ...]]
 
+ARITHMETIC: Final = frozenset({"add", "div", "mul", "pow", "sub"})
 OTHERS: Final = 3.0
 """How much a different argument reduces the weight of a pair."""
 
@@ -214,9 +216,11 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
 
 
 def is_another_call(target: Side, golden: Side, t: int, g: int) -> bool:
-    """Whether two calls of one function take another number of tensors, of which no two in the same place have one shape: a
+    """Whether two calls of plain arithmetic take another number of tensors, of which no two in the same place have one shape: a
     product with a number is not the product of two other tensors."""
     if target.kind[t] != NodeKind.API or t >= target.dumped or g >= golden.dumped:
+        return False
+    if operation(target.label[t]) not in ARITHMETIC:
         return False
     shapes = target.signature(t)[0], golden.signature(g)[0]
     if len(shapes[0]) == len(shapes[1]) or not all(shapes):

@@ -69,12 +69,15 @@ def only_prepares(case: Case) -> Bool:
     communicates; or it is a module, whose calls speak for themselves.
     """
     columns, context = case.columns, case.context
+    if np.isnan(case.opinions.score).all():
+        return np.zeros(len(columns), bool)
     mask = is_added(context, golden=False) | is_added(context, golden=True)
     other = ~(mask | _one_sided_exact(case)) & (context.kind == Kind.TENSOR)
-    computes = np.zeros(len(columns), bool)
+    makes, computes = np.zeros(len(columns), bool), np.zeros(len(columns), bool)
+    makes[context.pair[context.role == Role.OUTPUT]] = True
     computes[context.pair[other & (context.role == Role.OUTPUT)]] = True
     talks = np.array([label.startswith(COMMUNICATION) for label in columns.labels], bool)
-    found: Bool = columns.alone & (~computes | talks | _holds_calls(case))
+    found: Bool = columns.alone & ((makes & ~computes) | talks | _holds_calls(case))
     for pair in np.flatnonzero(columns.alone & columns.extra & ~found).tolist():
         found[pair] = _gives_back(case, pair)
     return found
@@ -82,7 +85,7 @@ def only_prepares(case: Case) -> Bool:
 
 def _holds_calls(case: Case) -> Bool:
     """By node pair: a module inside which calls of modules or functions were recorded."""
-    found = case.columns.kind == NodeKind.MODULE
+    found: Bool = case.columns.kind == NodeKind.MODULE
     for dump, nodes in ((case.target, case.pairs.target), (case.golden, case.pairs.golden)):
         parents = dump.tree.parent[: len(dump.nodes)][dump.nodes.kind != NodeKind.GRADIENT]
         around = np.zeros(len(dump.tree) + 1, bool)

@@ -17,14 +17,18 @@ _NEAR: Final = 0.02
 """Relative difference of the statistics of what may be one tensor."""
 
 
-def swap_operands(
-    target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, pair: Int64, t: Int64, g: Int64
-) -> Int64:
-    """Golden items of the item pairs (pair, t, g), exchanged where a call has its operands in the other order, and where its
-    backward hands out their gradients."""
-    swapped = _swapped(target, golden, t_nodes, g_nodes, pair, t, g)
+Rows = tuple[Int64, Int64, Int64]
+"""Item pairs as columns: node pair, item of the target and of the golden, -1 where a side has none."""
+
+
+def swap_operands(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, rows: Rows) -> Rows:
+    """The item pairs, exchanged where a call has its operands in the other order, and where its backward hands out their
+    gradients."""
+    if not len(target.items) or not len(golden.items):
+        return rows
+    swapped = _swapped(target, golden, t_nodes, g_nodes, *rows)
     if not len(swapped):
-        return g
+        return rows
     nodes = target.nodes
     calls = {(int(nodes.label[n]), int(nodes.index[n])) for n in t_nodes[swapped].tolist()}
     going_back = (t_nodes >= 0) & (g_nodes >= 0) & (nodes.direction[t_nodes] == Direction.BACKWARD)
@@ -33,13 +37,40 @@ def swap_operands(
         for row in np.flatnonzero(going_back & (nodes.kind[t_nodes] == NodeKind.API)).tolist()
         if (int(nodes.label[t_nodes[row]]), int(nodes.index[t_nodes[row]])) in calls
     ]
-    out = g.copy()
-    for rows, role in ((swapped, Role.INPUT), (np.array(behind, np.int64), Role.OUTPUT)):
-        first, second = (_rows(target, golden, pair, t, g, role, path) for path in ("0", "1"))
-        for row in rows.tolist():
-            if row in first and row in second:
-                out[first[row]], out[second[row]] = g[second[row]], g[first[row]]
-    return out
+    rows = _exchanged(target, golden, rows, swapped, Role.INPUT)
+    return _exchanged(target, golden, rows, np.array(behind, np.int64), Role.OUTPUT)
+
+
+def _exchanged(target: RankDump, golden: RankDump, rows: Rows, calls: Int64, role: Role) -> Rows:
+    """The item pairs with places 0 and 1 of these node pairs crosswise, whether both sides hold them or not."""
+    if not len(calls):
+        return rows
+    pair, t, g = rows
+    places = _places(target, t, role), _places(golden, g, role)
+    own = np.isin(pair, calls) & ((places[0] >= 0) | (places[1] >= 0))
+    held: dict[int, tuple[list[int], list[int]]] = {}
+    for row in np.flatnonzero(own).tolist():
+        mine, theirs = held.setdefault(int(pair[row]), ([-1, -1], [-1, -1]))
+        if places[0][row] >= 0:
+            mine[places[0][row]] = int(t[row])
+        if places[1][row] >= 0:
+            theirs[places[1][row]] = int(g[row])
+    crossed = [
+        (call, one, other)
+        for call, (mine, theirs) in held.items()
+        for one, other in zip(mine, theirs[::-1], strict=True)
+        if one >= 0 or other >= 0
+    ]
+    columns = np.array(crossed, np.int64).reshape(-1, 3).T
+    kept = [np.concatenate([column[~own], more]) for column, more in zip(rows, columns, strict=True)]
+    return kept[0], kept[1], kept[2]
+
+
+def _places(dump: RankDump, items: Int64, role: Role) -> Int64:
+    """0 or 1 for an item of this role in that place, -1 for any other and for none."""
+    numbers = np.array([int(path) if path in ("0", "1") else -1 for path in dump.items.paths] + [-1], np.int64)
+    found: Int64 = np.where((items >= 0) & (dump.items.role[items] == role), numbers[dump.items.path[items]], -1)
+    return found
 
 
 def _swapped(
