@@ -12,13 +12,26 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
+from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Matching
 from dumpscope.match.operators.aten import find_operators
 from dumpscope.match.operators.fusion import find_fusions
 from dumpscope.match.operators.fusion_rules import Rule
+from dumpscope.match.operators.operations import operation
 from dumpscope.match.renames.mapping_files import LayerNames, Mapping, rename_labels
 from dumpscope.match.renames.rename_rules import rename
-from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
+from dumpscope.match.sides import (
+    Side,
+    common_names,
+    is_another_call,
+    is_call,
+    module_path,
+    prepare,
+    relative_label,
+    similarity,
+    takes_same,
+)
+from dumpscope.match.strangers import are_strangers, count_calls, pair_modules
 from dumpscope.match.wrappers import take_off
 
 Key = tuple[int, str, bool]
@@ -55,6 +68,9 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     if matching.layers is not None:
         _match_paths(matching, matching.layers)
     _match_below(matching, deque([(-1, -1)]))
+    if not mapping.renames and are_strangers(matching):
+        matching = _without_modules(matching)
+    _match_spellings(matching)
     find_operators(matching)
     find_fusions(matching, rules)
     _match_backward(matching)
@@ -63,6 +79,18 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     _match_names(matching)
     if fuzzy:
         _match_fuzzy(matching)
+    return matching
+
+
+def _without_modules(within: Matching) -> Matching:
+    """The calls matched in the order in which they ran, whatever module made them, and modules by their calls; `within`, the
+    match inside the modules, where it has as many calls."""
+    sides = within.target.dump, within.golden.dump
+    matching = Matching(target=prepare(sides[0], flat=True), golden=prepare(sides[1], flat=True))
+    _match_below(matching, deque([(-1, -1)]))
+    if count_calls(matching) <= count_calls(within):
+        return within
+    pair_modules(matching)
     return matching
 
 
@@ -154,7 +182,7 @@ def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> N
     names = {matching.golden.name(g): g for g in gs if matching.free_golden(g)}
     for t in ts:
         g = names.get(matching.target.name(t))
-        if g is not None:
+        if g is not None and not is_another_call(matching.target, matching.golden, t, g):
             matching.pair(t, g)
 
 
@@ -178,6 +206,24 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
             rivals = waiting.get((target.again(t), trait(target, t)))
             if rivals:
                 matching.pair(t, rivals.popleft())
+
+
+def _match_spellings(matching: Matching) -> None:
+    """Pair calls of one operation by two names (`x @ y` and `torch.matmul`) that stand in one place and take the same tensors."""
+    target, golden = matching.target, matching.golden
+    for gap in list(find_gaps(matching)):
+        ts = [t for t in computing(target, gap.target) if target.kind[t] == NodeKind.API and matching.free_target(t)]
+        gs = [g for g in computing(golden, gap.golden) if golden.kind[g] == NodeKind.API and matching.free_golden(g)]
+        t_keys, g_keys = [operation(target.label[t]) for t in ts], [operation(golden.label[g]) for g in gs]
+        if not set(t_keys) & set(g_keys):
+            continue
+
+        def weight(i: int, j: int, ts: list[int] = ts, gs: list[int] = gs) -> float:
+            return similarity(target, golden, ts[i], gs[j]) if takes_same(target, golden, ts[i], gs[j]) else 0.0
+
+        for i, j in align(t_keys, g_keys, weight):
+            if weight(i, j):
+                matching.pair(ts[i], gs[j])
 
 
 def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:

@@ -170,7 +170,30 @@ def _may_be_causal(context: Context, row: int, *, golden: bool) -> bool:
         return False
     if state[row, 1] != State.FINITE or state[row, 2] != State.FINITE:
         return True
-    return 0 < stats[row, 2] / stats[row, 1] < 0.5
+    return bool(0 < stats[row, 2] / stats[row, 1] < 0.5)
+
+
+def find_repeated_heads(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:
+    """Keys and values of attention, and their gradients, of which one side has each head once and the other as often as queries
+    share it (`enable_gqa`)."""
+    api = [code for code, name in enumerate(context.apis) if name == ATTENTION]
+    rows = np.flatnonzero((facts.outcome == Outcome.SHAPE) & np.isin(context.api[context.pair], api))
+    found = []
+    for row in rows.tolist():
+        shapes = [
+            dump.items.shapes[dump.items.shape[int(items[row])]]
+            for dump, items in ((target, context.target), (golden, context.golden))
+        ]
+        few, many = sorted(shapes, key=lambda shape: (len(shape), shape))
+        apart = [place for place, sizes in enumerate(zip(few, many, strict=False)) if sizes[0] != sizes[1]]
+        if len(few) != len(many) or apart != [len(few) - 3] or not few[-3] or many[-3] % few[-3]:
+            continue
+        ends = context.t_stats[row, :3], context.g_stats[row, :3]
+        known = (context.t_state[row, :3] == State.FINITE) & (context.g_state[row, :3] == State.FINITE)
+        gradient = context.role[row] == Role.OUTPUT
+        if gradient or np.allclose(ends[0][known][:2], ends[1][known][:2], rtol=_SHARE, atol=0):
+            found.append(row)
+    return np.array(found, np.int64)
 
 
 def find_masks(context: Context, facts: Facts) -> Int64:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Items, Kind, NodeKind, Role, State
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.verdict.score import MAX, MIN, NORM
 
 _WRITTEN_MEANS: Final = ("written.input.1", "written.running_mean", "written.buffers.running_mean")
@@ -48,7 +48,7 @@ def score_against_terms(
         return np.where(cancels, score * norm / terms, score)
 
 
-def are_running_means(items: Items, rows: Int64) -> Bool:
+def are_running_means(items: Items, rows: Int32) -> Bool:
     """By item number, -1 for none: what a norm wrote as its running mean."""
     written = np.array([path in _WRITTEN_MEANS for path in items.paths] + [False])
     found: Bool = written[np.where(rows >= 0, items.path[rows] if len(items) else -1, -1)]

@@ -9,15 +9,18 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.noise import JUMP
+from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
 from dumpscope.analysis.unit.weight_items import holds_weight
-from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
+from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
 from dumpscope.domain.records import Float64, RankDump
 from dumpscope.domain.run import Run
 from dumpscope.verdict.rules import CODES
 
 MEASURED: Final = tuple(CODES[rule] for rule in ("T-2", "M-2"))
 """Rules of a No that follows from the size of a difference."""
+_HALF: Final = ("torch.bfloat16", "torch.float16")
+_COMMON: Final = 0.1
+"""Share of tensors from which on a dtype is in common use, as for floors."""
 _KERNELS: Final = ("threads", "cpu_capability")
 """Numbers of a run by which a processor's kernels add in another order."""
 
@@ -33,6 +36,8 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     columns, context = case.columns, case.context
     if columns.quiet:
         return opinions
+    # Where nothing tells why the runs should be noisy, only an optimizer is excused, and what it left to a later step.
+    noisy = _are_noisy(case)
     bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED)
     bad &= case.facts.outcome == Outcome.COMPARED
     cause = np.zeros(len(columns), bool)
@@ -42,12 +47,13 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     grows = np.arange(len(columns)) >= context.end
     if case.history.differs:
         grows[context.pair[holds_weight(case.target, context, columns.kind)]] = True
-    limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), columns.threshold)[context.pair]
+    own = columns.threshold if noisy else np.zeros(len(columns))
+    limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
     with np.errstate(invalid="ignore"):
         excused = bad & ~cause[context.pair] & (score <= limit)
         wrong = np.zeros(len(columns), bool)
         wrong[context.pair[bad & ~excused & case.received]] = True
-        excused &= ~wrong[context.pair] | (score <= case.threshold)
+        excused &= ~wrong[context.pair] | (score <= own[context.pair])
     if not excused.any():
         return opinions
     return replace(
@@ -55,6 +61,17 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
         rule=np.where(excused, CODES["C-2"], opinions.rule).astype(np.int8),
     )
+
+
+def _are_noisy(case: Case) -> bool:
+    """The runs are known to be noisy: other dtypes, other kernels, a fused call against the calls that do the same, or 16-bit
+    numbers in common use."""
+    context = case.context
+    if have_other_dtypes(context) or use_other_kernels(case.target, case.golden):
+        return True
+    half = np.array([name in _HALF for name in context.dtypes] + [False])[context.t_dtype]
+    tensors = context.t_dtype >= 0
+    return bool((case.pairs.method == Method.FUSED).any() or (tensors.any() and half[tensors].mean() >= _COMMON))
 
 
 def use_other_kernels(target: RankDump, golden: RankDump) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
-from dumpscope.domain.records import Bool, Kind, NodeKind, Role
+from dumpscope.domain.records import Bool, Int64, Kind, NodeKind, Role, State
 from dumpscope.match.forms import is_added
 from dumpscope.verdict.rules import CODES
 
@@ -63,16 +63,49 @@ def _worst_output(case: Case, opinions: ItemOpinions) -> np.ndarray[tuple[int], 
 
 
 def only_prepares(case: Case) -> Bool:
-    """By node pair: a call without a partner that makes nothing but positions, truth values and masks, or that communicates.
-    Where all values agree, the other side came to the same by another way."""
+    """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
+
+    It makes nothing but positions, truth values and masks; it gives back what it took (a dropout that drops nothing); it
+    communicates; or it is a module, whose calls speak for themselves.
+    """
     columns, context = case.columns, case.context
+    if np.isnan(case.opinions.score).all():
+        return np.zeros(len(columns), bool)
     mask = is_added(context, golden=False) | is_added(context, golden=True)
     other = ~(mask | _one_sided_exact(case)) & (context.kind == Kind.TENSOR)
-    computes = np.zeros(len(columns), bool)
+    makes, computes = np.zeros(len(columns), bool), np.zeros(len(columns), bool)
+    makes[context.pair[context.role == Role.OUTPUT]] = True
     computes[context.pair[other & (context.role == Role.OUTPUT)]] = True
     talks = np.array([label.startswith(COMMUNICATION) for label in columns.labels], bool)
-    found: Bool = columns.alone & (~computes | talks)
+    found: Bool = columns.alone & ((makes & ~computes) | talks | _holds_calls(case))
+    for pair in np.flatnonzero(columns.alone & columns.extra & ~found).tolist():
+        found[pair] = _gives_back(case, pair)
     return found
+
+
+def _holds_calls(case: Case) -> Bool:
+    """By node pair: a module inside which calls of modules or functions were recorded."""
+    found: Bool = case.columns.kind == NodeKind.MODULE
+    for dump, nodes in ((case.target, case.pairs.target), (case.golden, case.pairs.golden)):
+        parents = dump.tree.parent[: len(dump.nodes)][dump.nodes.kind != NodeKind.GRADIENT]
+        around = np.zeros(len(dump.tree) + 1, bool)
+        around[parents] = True
+        found &= (nodes < 0) | around[nodes]
+    return found
+
+
+def _gives_back(case: Case, pair: int) -> bool:
+    """All tensors that a call made have the statistics and the size of one that it took."""
+    context = case.context
+    target = case.pairs.target[pair] >= 0
+    stats, state = (context.t_stats, context.t_state) if target else (context.g_stats, context.g_state)
+
+    def contents(rows: Int64) -> set[tuple[int, bytes]]:
+        tensors = rows[(context.kind[rows] == Kind.TENSOR) & (state[rows] == State.FINITE).all(axis=1)]
+        return {(int(context.elements[row]), stats[row].tobytes()) for row in tensors.tolist()}
+
+    made = contents(case.outputs_of(pair))
+    return bool(made) and made <= contents(case.inputs_of(pair))
 
 
 def _one_sided_exact(case: Case) -> Bool:

@@ -50,7 +50,7 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
-    found = excused.copy()
+    found: Bool = excused.copy()
     keys = {_numbers(context, row) for row in np.flatnonzero(excused).tolist()}
     received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
     optimizer = differs & (context.pair >= context.end)

@@ -17,7 +17,14 @@ from dumpscope.domain.facts import TENSOR_METRICS, Facts, Method, NodePairs, Out
 from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8, item_name
 from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError, TensorError
-from dumpscope.match.forms import find_causal, find_defaults, find_mapped, find_masks, find_other_words
+from dumpscope.match.forms import (
+    find_causal,
+    find_defaults,
+    find_mapped,
+    find_masks,
+    find_other_words,
+    find_repeated_heads,
+)
 from dumpscope.metrics import compare_statistics
 from dumpscope.pipeline.compare.damage import explain_damage, is_suspicious
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
@@ -345,6 +352,7 @@ def tell_other_words(target: RankDump, golden: RankDump, pairs: NodePairs, conte
         np.array(masks, np.int64),
         find_other_words(target, golden, context, facts, other_dtypes=other_dtypes),
         find_mapped(target, golden, context, facts),
+        find_repeated_heads(target, golden, context, facts),
     ):
         facts.outcome[rows] = Outcome.FORM
         facts.equal[rows] = -1
