@@ -59,9 +59,9 @@ class SecondCauses(Rule):
 
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
         if finding.variant == BORN:
-            return [phrase("origin.second_born"), *describe_items(case, finding.items)]
+            return [phrase("origin.second_born"), *describe_items(case, finding)]
         times = f"{finding.detail:.2g}" if isinstance(finding.detail, float) and finding.detail < 1000 else "1000"
-        return [phrase("origin.second", times=times), *describe_items(case, finding.items)]
+        return [phrase("origin.second", times=times), *describe_items(case, finding)]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return advise_by_kind(case, finding)
