@@ -70,7 +70,7 @@ Module.prototype._compile = function (text, ...more) {
   return compile.call(this, lean, ...more);
 };
 """
-"""Runs in Playwright's driver before Playwright does. From 1.60 on, each look of `expect` that finds not yet what it waits for
+"""Runs in Playwright's driver before Playwright does. In 1.65 each look of `expect` that finds not yet what it waits for
 describes the whole page, for the message of a failure: on ours that takes the page a tenth of its time. Without that a look costs
 little, so it is repeated after a tenth of a second, not after half of one. A driver that has no such code is left as it is."""
 

@@ -51,6 +51,9 @@ def test_a_link_with_the_token_logs_in_once_and_for_all(page: Page, guarded: Ser
     expect(page.get_by_test_id("server-path")).to_be_visible()
 
 
+@pytest.mark.expects(
+    "http%3A%2F%2Fplain.test"
+)  # the field that the link is pasted into may look for it before the page is left
 def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address: str) -> None:
     page.goto(address.replace("127.0.0.1", PLAIN) + "?s=0&r=0&n=Functional.gelu.1.forward&tab=order&f=class:propagated")
     name = page.get_by_test_id("selected-name")
