@@ -111,13 +111,14 @@ def _left_out(
             if there
             else say("pipeline.steps", steps=list_numbers(_steps(refs)))
         )
-        missing = rank in _ranks(refs)
+        loc = f"step{step}/rank{rank}"
         message = say("pipeline.only_has_step_rank_has_not", word=word, rival=rival, has=has)
-        if missing and not there:
+        if rank not in _ranks(refs):
+            out.append(Problem(loc=loc, kind="unmatched_rank", message=message))
+            continue
+        if not there:
             message = say("pipeline.only_has_step", word=word, rival=rival, has=has)
-        out.append(
-            Problem(loc=f"step{step}/rank{rank}", kind="missing_rank" if missing else "unmatched_rank", message=message)
-        )
+        out.append(Problem(loc=loc, kind="missing_rank", message=message))
     return out
 
 
