@@ -12,7 +12,6 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import (
@@ -58,21 +57,6 @@ FLAGS = [
 
 ANCHOR: Final = "http://127.0.0.1/anchor"
 """Address of the one page that every profile keeps. It has the servers' site, whose process so outlives the tests' pages."""
-
-LEAN: Final = """
-import Module from "node:module";
-const compile = Module.prototype._compile;
-Module.prototype._compile = function (text, ...more) {
-  const lean = text
-    .replace("_ariaSnapshotForExpect(element, options, frameVisible) {", "$& return;")
-    .replace("return injected2.ariaSnapshotForExpectFailure(", "return null && (")
-    .replace("backoffScale = [20, 50, 100, 100, 500]", "backoffScale = [20, 50, 100]");
-  return compile.call(this, lean, ...more);
-};
-"""
-"""Runs in Playwright's driver before Playwright does. In 1.65 each look of `expect` that finds not yet what it waits for
-describes the whole page, for the message of a failure: on ours that takes the page a tenth of its time. Without that a look costs
-little, so it is repeated after a tenth of a second, not after half of one. A driver that has no such code is left as it is."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -151,11 +135,8 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def playwright() -> Iterator[Playwright]:
     expect.set_options(timeout=PATIENCE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NODE_OPTIONS", f"--import=data:text/javascript,{quote(LEAN)}")
-        running = sync_playwright().start()
-    yield running
-    running.stop()
+    with sync_playwright() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
