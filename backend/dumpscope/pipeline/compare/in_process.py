@@ -17,7 +17,7 @@ from typing import Final
 
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef, join_words
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
@@ -143,12 +143,11 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
 
 def describe_side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
     """One side as the answer names it; where ranks disagree about a word all are named."""
-    head = {name: sorted({getattr(header, name) for header in headers}) for name in ("framework", "task", "level")}
     return Side(
         path=path,
-        framework=", ".join(head["framework"]),
-        task=", ".join(head["task"]),
-        level=", ".join(head["level"]),
+        framework=join_words(header.framework for header in headers),
+        task=join_words(header.task for header in headers),
+        level=join_words(header.level for header in headers),
         steps=layout.steps,
         ranks=layout.rank_numbers,
     )
