@@ -31,6 +31,11 @@ from typing import Any, Final
 COLD: Final = sys.executable
 """The interpreter itself."""
 
+DUMPSCOPE: Final = (
+    "dumpscope.cli.app,dumpscope.cli.commands.compare,dumpscope.cli.commands.info,dumpscope.cli.commands.parse"
+)
+"""Modules of the command line that most of its commands need."""
+
 CLIENT: Final = """#!{python} -IS
 import os, signal, socket
 line = socket.socket(socket.AF_UNIX)

@@ -6,13 +6,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from warm_python import DUMPSCOPE, warm_python
 
 from capture.conftest import forget
 
@@ -98,7 +98,7 @@ def test_what_the_first_step_took_is_told_after_it(make: Any, read: Any, caplog:
 
 
 def _compare(target: Path, golden: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dumpscope", "compare", str(target), str(golden), "-o", str(out)]
+    command = [warm_python(DUMPSCOPE), "-m", "dumpscope", "compare", str(target), str(golden), "-o", str(out)]
     return subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"}
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 import torch.utils.checkpoint
 from torch import nn
+from warm_python import DUMPSCOPE, warm_python
 
 from dumpscope.cli.commands.info import describe
 from dumpscope.readers import discover
@@ -471,7 +471,7 @@ def test_a_compiled_run_is_compared_with_an_eager_one(
     run(compiled=True)
     run(compiled=False)
     command = [
-        sys.executable,
+        warm_python(DUMPSCOPE),
         "-m",
         "dumpscope",
         "compare",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+from warm_python import DUMPSCOPE, warm_python
 
 from capture.conftest import Dump, forget
 from dumpscope.domain.facts import LEFTOVER_WORDS
@@ -167,7 +167,14 @@ def test_every_first_time_and_every_backward_is_paired_with_the_plain_run(record
 def test_a_comparison_with_the_plain_run_names_nothing(record: Any, tmp_path: Path) -> None:
     record(""), record("nested reentrant"), record("plain graph")
     for how in ("nested reentrant", "plain graph"):
-        command = [sys.executable, "-m", "dumpscope", "compare", str(tmp_path / f"dump {how}"), str(tmp_path / "dump ")]
+        command = [
+            warm_python(DUMPSCOPE),
+            "-m",
+            "dumpscope",
+            "compare",
+            str(tmp_path / f"dump {how}"),
+            str(tmp_path / "dump "),
+        ]
         run = subprocess.run(
             [*command, "-o", str(tmp_path / f"out {how}")],
             check=False, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"},

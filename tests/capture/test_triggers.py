@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from warm_python import warm_python
 
 from dumpscope.readers import discover, read_rank
 from dumpscope_capture.config import ConfigError, Trigger, load
@@ -192,7 +192,7 @@ def _run(folder: Path, trigger: dict[str, Any], bad: str, how: str, *, ranks: in
     """Exit statuses of a training, one a rank."""
     started = [
         subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(folder), json.dumps(trigger), bad, how],
+            [warm_python(), str(SCRIPT), str(folder), json.dumps(trigger), bad, how],
             env={
                 **os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1",
                 "MASTER_PORT": str(20_000 + os.getpid() % 20_000),

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from warm_python import warm_python
+from warm_python import DUMPSCOPE, warm_python
 
 from dumpscope.cli.app import COMMANDS, load_command, status, take_language
 from dumpscope.cli.options import repeat_options
@@ -22,13 +22,10 @@ from dumpscope.export.document import document
 from dumpscope.pipeline.compare.in_process import Outcome
 from dumpscope.texts import LANGUAGES, catalogue
 
-IMPORTED = "dumpscope.cli.app,dumpscope.cli.commands.compare,dumpscope.cli.commands.info,dumpscope.cli.commands.demo"
-"""Modules that most commands need. What a start imports, and when, is tested in cold processes."""
-
 
 def dumpscope(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [warm_python(IMPORTED), "-m", "dumpscope", *map(str, arguments)],
+        [warm_python(DUMPSCOPE), "-m", "dumpscope", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,

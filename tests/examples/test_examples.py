@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from warm_python import DUMPSCOPE, warm_python
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 
 def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, cwd=cwd, check=False)
+    python = warm_python(DUMPSCOPE) if command[0] == "-m" else warm_python()
+    return subprocess.run([python, *map(str, command)], capture_output=True, text=True, cwd=cwd, check=False)
 
 
 def test_the_recorded_fault_is_named_with_its_line(tmp_path: Path) -> None:

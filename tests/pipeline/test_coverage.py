@@ -6,7 +6,6 @@ import json
 import shutil
 import struct
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from warm_python import warm_python
 
 from dumpscope.cli.commands.compare import status
 from dumpscope.domain.coverage import GROUPS, REASON_WORDS, Coverage
@@ -349,7 +349,7 @@ def test_no_gradient_of_a_checkpointed_run_is_left_unjudged(tmp_path: Path) -> N
     """A run that computes its blocks again numbers their backward calls otherwise. They meet those of the plain run, with modules
     and with functions alone; only what was computed again has no partner."""
     pytest.importorskip("torch")
-    subprocess.run([sys.executable, "-c", CHECKPOINTED, tmp_path], check=True, timeout=300, capture_output=True)
+    subprocess.run([warm_python(), "-c", CHECKPOINTED, tmp_path], check=True, timeout=300, capture_output=True)
     for level in ("L1", "mix"):
         outcome = compared(tmp_path / f"{level}_True", tmp_path / f"{level}_False")
         assert outcome.answer.counts.no == 0

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from warm_python import COLD, DUMPSCOPE, warm_python
 
 from capture.ptdbg.test_scripts import run
 
-PARSE = [sys.executable, "-m", "dumpscope", "parse"]
+PARSE = ["-m", "dumpscope", "parse"]
 
 
 @pytest.fixture
@@ -23,7 +23,14 @@ def dumped() -> None:
 
 
 def told(*commands: str, status: int = 0) -> tuple[str, str]:
-    done = subprocess.run(PARSE, input="\n".join(commands), capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(
+        [warm_python(DUMPSCOPE), *PARSE],
+        input="\n".join(commands),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr
@@ -105,7 +112,7 @@ def test_run_gives_a_command_to_the_shell_as_it_stands() -> None:
 
 def test_at_a_terminal_there_is_a_prompt_and_a_mistake_is_no_failure() -> None:
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(PARSE, stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen([COLD, *PARSE], stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     os.write(ours, b"tell\nexit\n")
     shown = b""
@@ -121,6 +128,8 @@ def test_at_a_terminal_there_is_a_prompt_and_a_mistake_is_no_failure() -> None:
 
 
 def test_a_path_without_a_beginning_is_refused() -> None:
-    done = subprocess.run([*PARSE, "."], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [warm_python(DUMPSCOPE), *PARSE, "."], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 2
     assert "NODE_PREFIX" in done.stderr
