@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from api.conftest import Client, register, settled
+from fastapi.testclient import TestClient
+from pipeline.test_right_ranks import sent
+
+from api.conftest import BASE, Client, Make, register, settled
+from dumpscope.api.app import create_app
 
 CAUSE = "Functional.gelu.0.forward"
 
@@ -90,3 +94,15 @@ def test_entries_that_are_no_numbers_are_refused(served: Client, dumps: Path) ->
         reply = served.get(f"/api/dumps/{dump}/overflow/tree", params={"entries": wrong})
         assert reply.status_code == 400, wrong
         assert reply.json()["error"] == "usage"
+
+
+def test_what_another_rank_sent_is_not_born_here(make_settings: Make, tmp_path: Path) -> None:
+    with TestClient(create_app(make_settings(roots=[tmp_path])), base_url=BASE) as client:
+        path = f"/api/dumps/{ready(client, sent(tmp_path / 'ranks'))}"
+        alone = client.get(f"{path}/overflow?rank=0").json()
+        assert (alone["first"], alone["counts"].get("origin", 0)) == (None, 0)
+        received = client.get(f"{path}/findings?rank=0").json()["items"][0]
+        assert received["node"] == "Distributed.all_reduce.0.forward"
+        assert received["evidence_said"][0]["id"] == "overflow.received"
+        assert "rank 1" in received["evidence"]
+        assert client.get(f"{path}/overflow?rank=1").json()["first"]["node"] == "Functional.relu.5.forward"

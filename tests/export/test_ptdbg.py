@@ -216,6 +216,7 @@ def test_the_suspect_is_the_cause_and_the_line_is_where_it_stands(fault: Compare
     lines = list(csv.reader(io.StringIO("".join(ptdbg_csv(table)))))
     assert lines[number - 1][0] == "Functional_softmax_1_forward_output"
     assert said.startswith("Expert Advice: The input is equal; the output differs.")
+    assert said.endswith(f" Confidence: high ({100 * fault.answer.origins[0].confidence:.0f} %).")
 
 
 def test_a_cause_in_what_came_in_is_named_there(dumps: Path) -> None:

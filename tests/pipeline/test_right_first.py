@@ -249,6 +249,31 @@ def test_tables_of_another_dtype_are_named_where_the_dtype_first_differs(
     assert "cast" in first.advice
 
 
+def test_a_module_is_not_blamed_for_another_dtype_of_a_call_in_it(tmp_path: Path) -> None:
+    """The tables come out in float32 on both sides, so what is rounding inside the module is much behind it."""
+
+    def run(name: str, half: bool) -> Path:
+        run = Recording(tmp_path / name, level="mix")
+        x = begin(run, 24)
+        table = "Module.rope.Rotary.forward.0"
+
+        def seen(array: Array) -> Array | Typed:
+            return Typed(halved(array), "torch.bfloat16") if half else array
+
+        angle = np.outer(np.arange(16), 1 / 10000 ** (np.arange(32) / 32)).astype(np.float32)
+        given = halved(angle) if half else angle
+        made = halved(np.cos(given).astype(np.float32)) if half else np.cos(given).astype(np.float32)
+        run.call("Tensor.__mul__.0.forward", [np.arange(16).astype(np.float32)], [seen(angle)], within=table)
+        run.call("Tensor.cos.0.forward", [seen(angle)], [seen(made)], within=table)
+        run.call(table, [x], [made])
+        run.call("Tensor.__mul__.1.forward", [x, made], [(x * made).astype(np.float32)])
+        return run.done()
+
+    origin = only(run("t", True), run("g", False))
+    assert (origin.node, origin.kind) == ("Tensor.__mul__.0.forward", "configuration")
+    assert "Module.rope.Rotary.forward.0" in origin.evidence
+
+
 def normed(folder: Path, *, wrong: bool, written: bool) -> Path:
     """Three steps in training of a batch norm. wrong: its running variance is computed with n in place of n - 1"""
     mean, variance = np.zeros(8, np.float32), np.ones(8, np.float32)

@@ -99,11 +99,12 @@ def test_a_fault_that_repeats_is_the_same_as_in_its_first_step(tmp_path: Path, k
     assert "The same is seen in steps 1-2." in origin.evidence
 
 
-def test_a_nan_that_another_rank_sent_is_not_born_in_the_communication(tmp_path: Path) -> None:
+def sent(folder: Path) -> Path:
+    """Rank 1 sends a NaN into a sum."""
     broken = random(2, 8, 8)
     broken[0, 0] = np.nan
     for rank in (0, 1):
-        run = Recording(tmp_path, rank=rank)
+        run = Recording(folder, rank=rank)
         x = random(rank, 8, 8)
         y = broken if rank else np.abs(x)
         run.call("Functional.relu.5.forward", [x], [y])
@@ -111,7 +112,11 @@ def test_a_nan_that_another_rank_sent_is_not_born_in_the_communication(tmp_path:
         run.call("Distributed.all_reduce.0.forward", [y], [summed], given={"group": group(BOTH)})
         run.call("Functional.gelu.0.forward", [summed], [summed])
         run.done()
-    alone = [find_overflow(read_rank(ref)) for ref in discover(tmp_path).ranks]
+    return folder
+
+
+def test_a_nan_that_another_rank_sent_is_not_born_in_the_communication(tmp_path: Path) -> None:
+    alone = [find_overflow(read_rank(ref)) for ref in discover(sent(tmp_path)).ranks]
     assert [one.node for one in alone[0].causes] == ["Distributed.all_reduce.0.forward"]
     first, second = join_ranks(alone)
     assert first.causes == []

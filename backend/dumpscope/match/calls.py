@@ -18,7 +18,7 @@ from dumpscope.match.operators.aten import find_operators
 from dumpscope.match.operators.fusion import find_fusions
 from dumpscope.match.operators.fusion_rules import Rule
 from dumpscope.match.operators.operations import operation
-from dumpscope.match.renames.mapping_files import Mapping, rename_labels
+from dumpscope.match.renames.mapping_files import LayerNames, Mapping, rename_labels
 from dumpscope.match.renames.rename_rules import rename
 from dumpscope.match.sides import (
     Side,
@@ -65,6 +65,8 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     take_off(matching.target, matching.golden)
     if mapping.renames:
         _rename(matching, mapping)
+    if matching.layers is not None:
+        _match_paths(matching, matching.layers)
     _match_below(matching, deque([(-1, -1)]))
     if not mapping.renames and are_strangers(matching):
         matching = _without_modules(matching)
@@ -97,7 +99,8 @@ def _rename(matching: Matching, mapping: Mapping) -> None:
     side = matching.target
     modules = {x for x, kind in zip(side.label, side.kind, strict=True) if kind == NodeKind.MODULE}
     plain = {old: label for label, old in matching.golden.wrapped.items()}
-    matching.renamed = rename_labels(modules, mapping)
+    matching.layers = LayerNames(modules, mapping.layers) if mapping.layers else None
+    matching.renamed = rename_labels(modules, mapping, matching.layers)
     labels = [label for label in dict.fromkeys(side.label) if label not in matching.renamed]
     written = {side.wrapped[label]: label for label in labels if label in side.wrapped}
     for label, (fresh, rule) in rename([*labels, *written], mapping.rules).items():
@@ -105,6 +108,38 @@ def _rename(matching: Matching, mapping: Mapping) -> None:
         if plain.get(fresh, fresh) != own:
             matching.renamed.setdefault(own, plain.get(fresh, fresh))
             matching.ruled.setdefault(own, rule)
+
+
+def _match_paths(matching: Matching, names: LayerNames) -> None:
+    """Align the calls in modules whose paths a layer_mapping makes equal, by the functions' names alone: frameworks put other
+    words before them (`Mint.cos`, `Torch.cos`), and an entry may move a call into another module."""
+    target, golden = matching.target, matching.golden
+    there: dict[str, list[tuple[int, str]]] = {}
+    for entry, path in _calls_in_modules(golden):
+        module, _, function = path.rpartition(".")
+        there.setdefault(module, []).append((entry, function))
+    here: dict[str, list[tuple[int, str]]] = {}
+    for entry, path in _calls_in_modules(target):
+        module, _, function = names.path(path).rpartition(".")
+        here.setdefault(module, []).append((entry, function))
+    for module, ts in here.items():
+        gs = there.get(module, [])
+        keys = [
+            [(function, side.again(entry)) for entry, function in some] for side, some in ((target, ts), (golden, gs))
+        ]
+        for i, j in align(*keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i][0], gs[j][0])):  # type: ignore[misc]
+            t, g = ts[i][0], gs[j][0]
+            matching.pair(t, g, None if target.label[t] == golden.label[g] else Method.MAPPED)
+
+
+def _calls_in_modules(side: Side) -> Iterator[tuple[int, str]]:
+    """Forward calls of functions inside modules, in order of time, each with its path: the module's and the function's name."""
+    for parent, entries in side.children.items():
+        if parent < 0 or side.kind[parent] != NodeKind.MODULE:
+            continue
+        for entry in entries:
+            if side.kind[entry] == NodeKind.API and is_call(side, entry):
+                yield entry, f"{module_path(side.label[parent])}.{side.label[entry].rpartition('.')[2]}"
 
 
 def _identical(target: RankDump, golden: RankDump) -> bool:

@@ -33,6 +33,11 @@ def join_ranks(found: Sequence[Overflow]) -> list[Overflow]:
     ]
 
 
+def waits_for_others(found: Overflow) -> bool:
+    """What other ranks sent may change these findings of one rank."""
+    return any(_may_have_come_from_others(one) and _is_collective(one.node) for one in found.findings)
+
+
 def _find_senders(found: Sequence[Overflow]) -> dict[tuple[int, str], list[int]]:
     """By step and node of a communication, the ranks that gave it what is not finite."""
     senders: dict[tuple[int, str], list[int]] = {}
@@ -45,7 +50,7 @@ def _find_senders(found: Sequence[Overflow]) -> dict[tuple[int, str], list[int]]
 
 def _receive(finding: NodeOverflow, senders: list[int]) -> NodeOverflow:
     """A communication whose own rank gave only finite numbers received what others sent."""
-    if finding.part != "origin" or not senders or set(finding.inputs) & set(_WORDS):
+    if not senders or not _may_have_come_from_others(finding):
         return finding
     went = [phrase(f"overflow.word.{word}") for word in finding.outputs]
     ranks = as_ranges(senders)
@@ -56,6 +61,11 @@ def _receive(finding: NodeOverflow, senders: list[int]) -> NodeOverflow:
         said=(phrase("overflow.received", ranks=ranks, went=went),),
         advised=(phrase("overflow.advice.sender", ranks=ranks),),
     )
+
+
+def _may_have_come_from_others(finding: NodeOverflow) -> bool:
+    """It seems to begin in this call, whose own rank gave only finite numbers."""
+    return finding.part == "origin" and not set(finding.inputs) & set(_WORDS)
 
 
 def _is_collective(node: str) -> bool:

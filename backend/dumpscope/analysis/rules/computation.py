@@ -66,7 +66,7 @@ class Computation(Rule):
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
         if finding.variant == UNJUDGED and isinstance(finding.detail, int):
             seen = case.columns.names[finding.detail]
-            return [phrase("origin.unjudged", call=seen), *describe_items(case, finding.items)]
+            return [phrase("origin.unjudged", call=seen), *describe_items(case, finding)]
         word = "overflow" if finding.kind == "overflow" and finding.variant != SATURATED else "computation"
         if word == "overflow" and _is_finite(case, finding.items):
             word = "overflow_golden"
@@ -86,8 +86,13 @@ class Computation(Rule):
         return [
             phrase(f"origin.{word}", inputs=[_describe_inputs(case, finding.pair)]),
             *special,
-            *describe_items(case, finding.items),
+            *describe_items(case, finding),
             *([phrase("origin.blind", places=", ".join(places[:5]))] if places else []),
+            *(
+                _count_unjudged(case, finding.pair)
+                if finding.kind == "overflow" and finding.variant != SATURATED
+                else []
+            ),
         ]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
@@ -175,6 +180,14 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
             continue
         findings.append(Finding(pair=pair, kind=kind, rule="O-1", items=shown, variant=variant, detail=order))
     return findings
+
+
+def _count_unjudged(case: Case, pair: int) -> list[Phrase]:
+    """How many calls behind this one received NaN or infinity on one side only: what else is wrong there is not seen."""
+    columns = case.columns
+    lost = columns.leaf & (columns.kind == NodeKind.API) & np.isinf(columns.own_in) & (np.arange(len(columns)) > pair)
+    lost &= _nodes_with(case, overflow_differs(case.context, case.facts), outputs=False)
+    return [phrase("origin.unjudged_behind", count=int(lost.sum()))] if lost.any() else []
 
 
 def _find_unjudged_begin(case: Case, pair: int) -> int | None:

@@ -17,8 +17,9 @@ from dumpscope.domain.records import Bool, Int64, Kind
 from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import is_exact_kind
 
-TRACED: Final = ("O-1", "O-4")
-"""Rules whose findings may follow from another dtype: a call that is named, and data that nothing recorded made."""
+TRACED: Final = ("O-1", "O-4", "O-6")
+"""Rules whose findings may follow from another dtype: a call that is named, data that nothing recorded made, and a module inside
+which no number of a call differs by more than the coarser dtype explains."""
 
 
 class Dtypes(Rule):
@@ -41,7 +42,7 @@ class Dtypes(Rule):
         said = [phrase(word, place=name_in_call(case, row), **dtypes)]
         if isinstance(shown, int) and shown != finding.pair:
             said.append(phrase("origin.dtype_shows", node=case.columns.names[shown]))
-        return [*said, *describe_items(case, finding.items[1:])]
+        return [*said, *describe_items(case, finding, finding.items[1:])]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return [phrase("advice.dtype")]
@@ -95,6 +96,11 @@ def _find_first(case: Case, finding: Finding, other: Bool) -> int | None:
     call of the run is taken, since casts and views are not recorded."""
     if finding.rule not in TRACED or finding.kind in ("communication", "input"):
         return None
+    if finding.rule == "O-6":
+        return next(
+            (pair for pair in np.unique(case.context.pair[other]).tolist() if _is_inside(case, pair, finding.pair)),
+            None,
+        )
     if finding.rule == "O-1" and not other[case.items_of(finding.pair)].any():
         return None
     if finding.rule == "O-4" and not other[: int(case.first_item[finding.pair + 1])].any():
@@ -105,6 +111,16 @@ def _find_first(case: Case, finding: Finding, other: Bool) -> int | None:
         rows = np.flatnonzero(other[: int(case.first_item[finding.pair + 1])])
         first = int(case.context.pair[rows[0]])
     return first
+
+
+def _is_inside(case: Case, pair: int, module: int) -> bool:
+    """The module made this call, itself or through modules in it."""
+    entry = int(case.columns.entry[pair])
+    while entry >= 0:
+        entry = int(case.tree.parent[entry])
+        if entry >= 0 and int(case.tree.pair[entry]) == module:
+            return True
+    return False
 
 
 def _walk_back(case: Case, pair: int, other: Bool, maker: Int64) -> int:

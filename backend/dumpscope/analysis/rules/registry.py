@@ -12,6 +12,7 @@ from dumpscope.analysis.rules.drift import GrowingError
 from dumpscope.analysis.rules.dtypes import Dtypes
 from dumpscope.analysis.rules.modules import Modules
 from dumpscope.analysis.rules.rule import Rule
+from dumpscope.analysis.rules.second_causes import SecondCauses
 from dumpscope.analysis.rules.sources import Sources
 from dumpscope.analysis.rules.structure import Structure
 from dumpscope.analysis.rules.weights import Weights
@@ -27,6 +28,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Sources(),
     GrowingError(),
     Dtypes(),
+    SecondCauses(),
 )
 """A rule sees what those before it found: what was loaded, then what calls did, then data that nothing dumped made."""
 OURS: Final = frozenset(rule.id for rule in RULES)

@@ -49,7 +49,7 @@ class Weights(Rule):
         return [
             phrase("origin.weight", weight=finding.name),
             *_describe_blame(finding.detail),
-            *describe_items(case, finding.items),
+            *describe_items(case, finding),
             *count_group(finding),
         ]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.domain.facts import Origin
+from dumpscope.domain.facts import Origin, confidence_word
 from dumpscope.domain.records import Role
 from dumpscope.domain.result import Answer
 from dumpscope.export.table.unit_table import Table
@@ -59,7 +59,8 @@ def _first_no(table: Table) -> str:
 
 
 def _describe(origin: Origin) -> str:
-    return f"{origin.evidence} {origin.advice}"
+    sure = f"{confidence_word(origin.confidence)} ({100 * origin.confidence:.0f} %)"
+    return f"{origin.evidence} {origin.advice} Confidence: {sure}."
 
 
 def _hint(name: str) -> str:

@@ -130,6 +130,5 @@ def below(dump_id: Id, state: Shared, entries: Entries, step: Step = None, rank:
 
 
 def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> StoredOverflow:
-    row = get_dump(state.database, dump_id)
-    stored = find_rank(state.database, dump_id, step, rank)
-    return stored_overflow(state.database, row.job, stored.id)
+    dump = get_dump(state.database, dump_id)
+    return stored_overflow(state.database, dump, find_rank(state.database, dump_id, step, rank))

@@ -1,0 +1,120 @@
+"""A second cause behind the first: listed where its result is worse than what it received can make it, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pipeline.comparing import compare
+from pipeline.written_runs import Array, Recording, random
+
+
+def gelu(x: Array) -> Array:
+    made: Array = (0.5 * x * (1 + np.tanh(0.797885 * (x + 0.044715 * x**3)))).astype(np.float32)
+    return made
+
+
+def net(
+    folder: Path,
+    *,
+    tensors: bool,
+    weight: float = 1.0,
+    norm: float = 1.0,
+    behind: float = 1.0,
+    row: bool = False,
+    bad: bool = False,
+) -> Path:
+    """Linear calls, one of which may have another weight, a norm, gelu, a product, and a softmax.
+
+    norm, behind: factors of the results of the norm and of gelu; row: the product loses a row; bad: the softmax makes a NaN
+    """
+    run = Recording(folder, tensors=tensors)
+    x = random(0, 16, 32)
+    for call in range(5):
+        own = random(100 + call, 32, 32) * np.float32(weight if call == 3 else 1.0)
+        y = (x @ own / 6).astype(np.float32)
+        run.call(f"Functional.linear.{call}.forward", [x, own], [y])
+        x = y
+    y = (x / np.sqrt((x**2).mean(axis=1, keepdims=True)) * norm).astype(np.float32)
+    run.call("Functional.rms_norm.0.forward", [x], [y])
+    z = (gelu(y) * behind).astype(np.float32)
+    run.call("Functional.gelu.0.forward", [y], [z])
+    own = random(200, 32, 32)
+    y = (z @ own / 6).astype(np.float32)
+    if row:
+        y[3] = 0
+    run.call("Functional.linear.5.forward", [z, own], [y])
+    spread = np.exp(y - y.max(axis=1, keepdims=True))
+    made = (spread / spread.sum(axis=1, keepdims=True)).astype(np.float32)
+    if bad:
+        made[2, 1] = np.nan
+    run.call("Functional.softmax.0.forward", [y], [made])
+    return run.done()
+
+
+def named(tmp_path: Path, *, tensors: bool, **how: float | bool) -> list[tuple[str, str]]:
+    sides = net(tmp_path / "t", tensors=tensors, **how), net(tmp_path / "g", tensors=tensors)  # type: ignore[arg-type]
+    return [(one.node, one.kind) for one in compare(*sides)[0].origins]
+
+
+FIRST = ("Functional.rms_norm.0.forward", "computation")
+WEIGHT = ("Functional.linear.3.forward", "weight")
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize(("how", "first"), [({"norm": 1.001}, FIRST), ({"weight": 1.002}, WEIGHT)])
+def test_an_activation_that_is_far_worse_than_its_input_is_a_cause_of_its_own(
+    tmp_path: Path, tensors: bool, how: dict[str, float], first: tuple[str, str]
+) -> None:
+    found = named(tmp_path, tensors=tensors, behind=1.5, **how)
+    assert found == [first, ("Functional.gelu.0.forward", "computation")]
+
+
+def test_its_sentence_tells_by_how_much_and_is_less_sure(tmp_path: Path) -> None:
+    sides = net(tmp_path / "t", tensors=True, norm=1.001, behind=1.5), net(tmp_path / "g", tensors=True)
+    first, second = compare(*sides)[0].origins
+    assert "its error is " in second.evidence
+    assert "adds one of its own" in second.evidence
+    assert second.confidence < 0.7 < first.confidence
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_a_nan_of_finite_numbers_is_a_cause_of_its_own_where_the_operation_makes_none(
+    tmp_path: Path, tensors: bool
+) -> None:
+    found = named(tmp_path, tensors=tensors, norm=1.5, bad=True)
+    assert found == [FIRST, ("Functional.softmax.0.forward", "overflow")]
+
+
+def test_what_cannot_be_judged_behind_a_nan_is_said(tmp_path: Path) -> None:
+    def run(name: str, *, bad: bool) -> Path:
+        run = Recording(tmp_path / name)
+        x = random(0, 8, 8)
+        for call in range(4):
+            run.call(
+                f"Functional.linear.{call}.forward", [x, random(call + 1, 8, 8)], [x := (x * 1.1).astype(np.float32)]
+            )
+        made = np.log(np.abs(x) + 1).astype(np.float32)
+        if bad:
+            made[0, 0] = np.nan
+        run.call("Torch.log.0.forward", [x], [made])
+        for call in range(3):
+            run.call(f"Functional.gelu.{call}.forward", [made], [made := gelu(made)])
+        return run.done()
+
+    (origin,) = compare(run("t", bad=True), run("g", bad=False))[0].origins
+    assert (origin.node, origin.kind) == ("Torch.log.0.forward", "overflow")
+    assert "where another cause would not be seen: 3." in origin.evidence
+
+
+def test_a_lost_row_of_a_product_is_seen_with_tensors_only(tmp_path: Path) -> None:
+    found = named(tmp_path / "tensors", tensors=True, norm=1.0005, row=True)
+    assert found == [FIRST, ("Functional.linear.5.forward", "computation")]
+    assert named(tmp_path / "statistics", tensors=False, norm=1.0005, row=True) == [FIRST]
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize("how", [{"norm": 1.001}, {"norm": 1.5}, {"weight": 1.3}, {"behind": 1.5}])
+def test_what_only_follows_is_no_second_cause(tmp_path: Path, tensors: bool, how: dict[str, float]) -> None:
+    assert len(named(tmp_path, tensors=tensors, **how)) == 1
