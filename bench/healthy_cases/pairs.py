@@ -103,7 +103,7 @@ def _kernels() -> Iterator[Pair]:
 def _dtypes() -> Iterator[Pair]:
     yield from _each(
         "float32 : float64",
-        "mlp conv recurrent attention own_llama llama bert vit mixtral unet",
+        "mlp conv recurrent attention own_llama llama bert vit gpt2 unet",
         {},
         {"dtype": "float64"},
     )

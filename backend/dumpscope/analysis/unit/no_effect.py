@@ -65,8 +65,8 @@ def _worst_output(case: Case, opinions: ItemOpinions) -> np.ndarray[tuple[int], 
 def only_prepares(case: Case) -> Bool:
     """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
 
-    It makes nothing but positions, truth values and masks; it gives back what it took (a dropout that drops nothing); it
-    communicates; or it is a module, whose calls speak for themselves.
+    It makes nothing but positions, truth values and masks; it is a dropout that drops nothing; it communicates; or it is a
+    module, whose calls speak for themselves.
     """
     columns, context = case.columns, case.context
     if np.isnan(case.opinions.score).all():
@@ -78,7 +78,8 @@ def only_prepares(case: Case) -> Bool:
     computes[context.pair[other & (context.role == Role.OUTPUT)]] = True
     talks = np.array([label.startswith(COMMUNICATION) for label in columns.labels], bool)
     found: Bool = columns.alone & ((makes & ~computes) | talks | _holds_calls(case))
-    for pair in np.flatnonzero(columns.alone & columns.extra & ~found).tolist():
+    drops = np.array(["dropout" in label.rpartition(".")[2].lower() for label in columns.labels], bool)
+    for pair in np.flatnonzero(columns.alone & columns.extra & drops & ~found).tolist():
         found[pair] = _gives_back(case, pair)
     return found
 

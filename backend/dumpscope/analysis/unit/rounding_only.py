@@ -66,5 +66,7 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
 
 
 def _numbers(context: Context, row: int) -> tuple[int, bytes, bytes]:
-    """What both sides stored of an item, by which the same tensors are known again."""
+    """What both sides stored of an item, by which the same tensors are known again; without statistics none is."""
+    if not context.t_state[row].any():
+        return -1 - row, b"", b""
     return int(context.elements[row]), context.t_stats[row].tobytes(), context.g_stats[row].tobytes()
