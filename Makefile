@@ -4,9 +4,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
-ifndef BESIDE # only checks that build nothing run beside each other
+ifndef BESIDE # only `make test` runs targets beside each other
 .NOTPARALLEL:
 endif
+unexport PYTHONDONTWRITEBYTECODE # hundreds of processes would compile the same files again
 .DEFAULT_GOAL := help
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -47,8 +48,9 @@ help:
 demo: $(VENV)/.server ui ## compare two bundled real dumps and serve the result
 	@$(BIN)/dumpscope demo $(DEMO_FLAGS)
 
-test: $(DEVELOPER) modules ## everything the tests need, then all of them (Python, frontend, browser)
-	@$(MAKE) -j $(WORKERS) --output-sync BESIDE=1 lint types interpreters frontend-tests
+# What waits for a network runs beside what computes; `types` comes first, for nothing takes longer than all that it needs.
+test: ## everything the tests need, then all of them (Python, frontend, browser)
+	@$(MAKE) -j $(WORKERS) --output-sync BESIDE=1 types interpreters frontend-tests ui lint $(PEER_MADE)
 	@$(MAKE) python-tests
 
 check: $(DEVELOPER) modules ## quick checks of a change, under 90 seconds: lint, types, contracts, tests of what changed and a core
@@ -76,7 +78,7 @@ python-tests: $(DEVELOPER) $(PEER_MADE) ui modules browser postgres ## pytest: c
 	$(BIN)/python -m pytest tests/ui -n $(WORKERS) --dist loadfile $(PYTEST_FLAGS) || status=1; \
 	exit $$status
 
-ui: $(VENV)/.server
+ui: $(VENV)/.server $(if $(BESIDE),modules)
 	@$(BIN)/python frontend/hatch_build.py bundle
 
 modules: $(VENV)/.server
@@ -122,10 +124,10 @@ $(VENV)/.server: pyproject.toml $(VENV)/.made
 	@touch $@
 
 $(VENV)/.developer: pyproject.toml $(VENV)/.server
-	$(PIP) install --no-build-isolation -e '.[dev,cluster]'
+	$(PIP) install --no-compile --no-build-isolation -e '.[dev,cluster]'
 	@touch $@
 
-$(VENV)/.torch: Makefile $(VENV)/.made
+$(VENV)/.torch: Makefile $(VENV)/.made $(if $(BESIDE),| $(VENV)/.developer) # one pip at a time
 	$(PIP) install '$(TORCH)'
 	@touch $@
 
@@ -134,5 +136,5 @@ $(PEER)/.made: Makefile $(VENV)/.torch
 	$(BIN)/python -m venv --clear $(PEER)
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	    >"$$($(PEER)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth"
-	$(PEER)/bin/python -m pip --disable-pip-version-check -q install '$(TORCH)' '$(MSPROBE)'
+	$(PEER)/bin/python -m pip --disable-pip-version-check -q install --no-compile '$(TORCH)' '$(MSPROBE)'
 	@touch $@

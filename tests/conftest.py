@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,10 @@ from warm_python import warm_python
 
 settings.register_profile("untimed", settings(), deadline=None)  # a slow machine fails no test
 settings.load_profile("untimed")
+
+# Also where the environment forbids it: each process that a test starts would compile the whole program again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ARCHIVE = Path(__file__).parent / "data" / "dumps.tar.xz"
 FILES = 8192
@@ -45,10 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
-def pytest_collection_finish() -> None:
-    """What was imported stays: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: the collector need not look at it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_configure() -> None:

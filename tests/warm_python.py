@@ -165,6 +165,7 @@ def become(folder: str, words: list[str], environment: dict[str, str]) -> None:
     os.chdir(folder)
     if "torch" in sys.modules and environment.get("OMP_NUM_THREADS"):
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
+    sys.orig_argv = [sys.executable, *words]
     isolated = words[0] == "-I"
     first, *rest = words[isolated:]
     named = [] if isolated else [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]

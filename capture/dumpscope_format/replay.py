@@ -55,14 +55,12 @@ class TensorValue(_AnyTensor, total=False):
     format: int
 
 
-@final
-class CallDocument(TypedDict):
-    """One call.
+class _Replayed(TypedDict):
+    """What a call and a region have in common.
 
-    name: "Functional.group_norm.3"; target: "Functional.group_norm", or a function that replaces a module
+    name: of its node without direction; target: the function, or one that replaces a module
     args, kwargs: of the call; names: of positional arguments
     grads: gradients of its results, null where there was none; results, gradients: recorded results of forward and backward
-    gradients_of: "arguments" where there is one of each argument that requires it, "node" where they are the last autograd node's
     backward: "recorded" (the dump has one), "sum" (of the results) or "none"
     modes: switches at the call: grad, autocast, deterministic...; seen: versions, devices and what else is known of the run
     notes: what was assumed
@@ -76,7 +74,6 @@ class CallDocument(TypedDict):
     grads: list[Value]
     results: list[Value]
     gradients: list[Value]
-    gradients_of: str
     backward: str
     modes: dict[str, Any]
     seen: dict[str, Any]
@@ -84,28 +81,26 @@ class CallDocument(TypedDict):
 
 
 @final
-class RegionDocument(TypedDict):
-    """One region of compiled code. args, grads, results, gradients, backward, modes, seen and notes are those of a call, but
-    there is an argument for each input of the graph, a gradient for each of them, and of the results the inputs written to
+class CallDocument(_Replayed):
+    """One call: "Functional.group_norm.3".
 
-    name: "Compiled.Net.0"; target: the compiled function; graph: see dumpscope_format.compiled_graph; backend_name: "inductor"
+    gradients_of: "arguments" where there is one of each argument that requires it, "node" where they are the last autograd node's
+    """
+
+    gradients_of: str
+
+
+@final
+class RegionDocument(_Replayed):
+    """One region of compiled code: "Compiled.Net.0". There is an argument for each input of the graph, a gradient for each of
+    them, and of the results the inputs written to.
+
+    graph: see dumpscope_format.compiled_graph; backend_name: "inductor"
     changed: inputs that the region writes to; random: states of the generators before it by device, base64, null where it drew
     none or the dump keeps none
     """
 
-    name: str
-    target: str
     graph: dict[str, Any]
     backend_name: str
-    args: list[Value]
-    kwargs: dict[str, Value]
-    names: list[str]
-    grads: list[Value]
-    results: list[Value]
-    gradients: list[Value]
-    backward: str
-    modes: dict[str, Any]
     changed: list[str]
     random: dict[str, str] | None
-    seen: dict[str, Any]
-    notes: list[str]

@@ -13,17 +13,22 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from warm_python import warm_python
 
 from dumpscope.cli.app import COMMANDS, load_command, status, take_language
 from dumpscope.cli.options import repeat_options
 from dumpscope.cli.printing import safe
 from dumpscope.export.document import document
 from dumpscope.pipeline.compare.in_process import Outcome
+from dumpscope.texts import LANGUAGES, catalogue
+
+IMPORTED = "dumpscope.cli.app,dumpscope.cli.commands.compare,dumpscope.cli.commands.info,dumpscope.cli.commands.demo"
+"""Modules that most commands need. What a start imports, and when, is tested in cold processes."""
 
 
 def dumpscope(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "dumpscope", *map(str, arguments)],
+        [warm_python(IMPORTED), "-m", "dumpscope", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -98,7 +103,7 @@ def test_the_language_option_ends_where_another_command_begins() -> None:
     assert take_language(["bisect", "--", "train", "--lang", "zh"]) == (["bisect", "--", "train", "--lang", "zh"], None)
 
 
-def test_a_chosen_rank_that_a_step_lacks_leaves_the_comparison_incomplete(dumps: Path, tmp_path: Path) -> None:
+def test_a_rank_that_a_step_lacks_leaves_the_comparison_incomplete(dumps: Path, tmp_path: Path) -> None:
     target, golden = tmp_path / "target", tmp_path / "golden"
     for side, ranks in ((target, [(0, 0), (0, 1), (1, 0), (1, 1)]), (golden, [(0, 0), (0, 1), (1, 0)])):
         for step, rank in ranks:
@@ -109,7 +114,8 @@ def test_a_chosen_rank_that_a_step_lacks_leaves_the_comparison_incomplete(dumps:
     (problem,) = strict(chosen.stdout)["problems"]  # type: ignore[misc]
     assert (problem["kind"], problem["loc"]) == ("missing_rank", "step1/rank1")
     assert "the golden has ranks 0 of this step" in problem["message"]
-    assert dumpscope("compare", target, golden).returncode == 0, "what nobody chose may be on one side only"
+    assert dumpscope("compare", target, golden).returncode == 3, "the run of rank 1 may have ended early"
+    assert dumpscope("compare", target, golden, "--step", 0).returncode == 0
 
 
 def test_hashes_of_two_kinds_are_no_success(dumps: Path) -> None:
@@ -340,6 +346,23 @@ def test_info_reads_like_a_sentence_for_every_kind_of_dump(
     assert [part for part in never if part in printed] == []
 
 
+def test_info_names_the_statistics_that_are_there_and_what_only_some_heads_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0}
+    call = {"Torch.exp.0.forward": {"input_args": [record], "input_kwargs": {}, "output": [record]}}
+    for rank, head in enumerate(({"task": "statistics", "level": "mix"}, {})):
+        folder = tmp_path / "step0" / f"rank{rank}"
+        folder.mkdir(parents=True)
+        (folder / "dump.json").write_text(json.dumps({**head, "data": call}))
+    assert status(["info", str(tmp_path)]) == 0
+    assert "task statistics, level mix: statistics (Max, Min)\n" in capsys.readouterr().out
+    assert status(["info", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["task"], found["level"]) == ("statistics", "mix")
+    assert [unit["statistics"] for unit in found["units"]] == [["Max", "Min"]] * 2
+
+
 def test_info_says_how_a_dump_was_run_once_where_all_ranks_were_alike(
     own_dumps: Path, dumps: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -398,10 +421,41 @@ def test_no_arguments_show_the_commands() -> None:
         assert command in result.stdout
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_the_list_of_commands_says_what_each_says_first_of_itself(command: str) -> None:
-    first = load_command(command).help.split("\n\n")[0]
-    assert " ".join(first.split()) == COMMANDS[command]
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_command_and_option_has_help_in_every_language(language: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {key: template for key, template in catalogue(language)["said"].items() if key.startswith("help.")}
+    used = {"help.no_such_option", "help.missing", "help.bad_value", "help.bad_use"}
+    assert status(["--lang", language, "--help"]) == 0
+    shown = [capsys.readouterr().out]
+    used |= {"help.dumpscope", "help.version", "help.lang", *(key for key in said if key.startswith("help.word."))}
+    for name in COMMANDS:
+        assert status(["--lang", language, name, "--help"]) == 0
+        shown.append(capsys.readouterr().out)
+        options = [one.name for one in load_command(name).params]
+        used |= {f"help.{name}", "help.show", *(key for key in [f"help.{name}.more"] if key in said)}
+        used |= {own if (own := f"help.{name}.{option}") in said else f"help.any.{option}" for option in options}
+    assert used == said.keys()
+    letters = "".join("".join(text.split()) for text in shown)
+    assert [
+        key for key in used if key.count(".") < 3 and key[5:] in COMMANDS and "".join(said[key].split()) not in letters
+    ] == []
+    assert ("Show this message" in letters or "Showthismessage" in letters) == (language == "en")
+
+
+@pytest.mark.parametrize(
+    ("words", "english", "chinese"),
+    [
+        (["compare"], "TARGET is missing.", "缺少 TARGET。"),
+        (["compare", "a", "b", "--colour"], "There is no option --colour.", "没有选项 --colour。"),
+        (["serve", "--port", "99999"], "Bad value for --port: ", "--port 的值无效："),
+    ],
+)
+def test_a_wrong_line_is_told_in_the_language_asked_for(
+    words: list[str], english: str, chinese: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for language, begin in (("en", english), ("zh", chinese)):
+        assert status(["--lang", language, *words]) == 2
+        assert capsys.readouterr().err.startswith(f"dumpscope: {begin}")
 
 
 def test_a_command_that_is_misspelt_is_refused_with_its_neighbour() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.options import Options
+from dumpscope.errors import Problem
 from dumpscope.export.junit import SHOWN, junit_text
 from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
@@ -63,6 +65,23 @@ def test_many_wrong_items_are_counted_not_listed(tmp_path: Path) -> None:
     failure = ElementTree.fromstring("".join(junit_text([Table(unit)], "x"))).find("testsuite/testcase/failure")
     assert failure is not None
     assert (failure.text or "").splitlines()[-1] == "and 5 more"
+
+
+def test_the_form_of_the_answer_and_what_it_rests_on_are_told(dumps: Path) -> None:
+    whole = compared(dumps, "golden", "golden").answer
+    assert whole.coverage is not None
+    lost = Problem(loc="step2/rank0", kind="missing_rank", message="Only the golden has this step.")
+    part = replace(whole, problems=[lost], coverage=replace(whole.coverage, lost=1))
+    for answer, outcome, names in ((whole, "agrees", []), (part, "not_fully_judged", ["step2/rank0"])):
+        (suite,) = ElementTree.fromstring("".join(junit_text([], "x", answer)))
+        told = {fact.get("name"): fact.get("value") for fact in suite.iter("property")}
+        assert told["outcome"] == outcome
+        assert told["items.judged"] == str(whole.coverage.items)
+        assert int(told["items.judged.tensors"] or 0) + int(told["items.judged.arguments"] or 0) == whole.coverage.items
+        cases = {case.get("name"): case.find("error") for case in suite.iter("testcase")}
+        assert list(cases) == names
+        assert suite.get("tests") == suite.get("errors") == str(len(names))
+        assert all(error is not None and error.get("type") == "not_fully_judged" for error in cases.values())
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())))

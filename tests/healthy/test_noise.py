@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pipeline.comparing import compare  # noqa: E402
 from torch import nn  # noqa: E402
 
 from dumpscope.domain.result import Answer, Unit  # noqa: E402
-from healthy.recording import recorded, verdicts  # noqa: E402
+from healthy.recording import answer_of, recorded, verdicts  # noqa: E402
 
 
 class Net(nn.Module):
@@ -54,3 +55,70 @@ def test_a_gradient_that_cancels_is_a_warning(tmp_path: Path, task: str) -> None
     rules = verdicts(unit)
     assert "C-1" in rules.values(), rules
     assert found.counts.no == 0, rules
+
+
+def rounded(bits: float) -> Any:
+    """Three products, of which the last is off by so much of its floor."""
+    x = torch.randn(64, 64)
+    for number in range(3):
+        x = torch.matmul(x, torch.eye(64) + 0.1) * 0.3
+        if number == 2:
+            x = x.mul_(1 + bits)
+    return torch.tanh(x)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_bit_equal_calls_promise_nothing_of_other_kernels(tmp_path: Path, same: bool) -> None:
+    """A difference of a tenth of a floor is a cause between two runs of one machine, and none between one thread and two."""
+    target = recorded(tmp_path / "target", lambda: rounded(1e-5), model=None)
+    golden = recorded(tmp_path / "golden", lambda: rounded(0.0), model=None)
+    for file in tmp_path.rglob("run.json"):
+        run = json.loads(file.read_text())
+        run["numerics"]["threads"] = 1 if same or "golden" in str(file) else 2
+        file.write_text(json.dumps(run))
+    found, units = compare(target, golden)
+    assert bool(found.origins) == same, verdicts(units[0])
+
+
+def test_what_an_optimizer_makes_of_a_gradient_that_cancels_is_a_warning(tmp_path: Path) -> None:
+    def run(scale: float) -> Any:
+        net, back = step(scale)
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+        def whole() -> None:
+            back()
+            optimizer.step()
+
+        return net, whole
+
+    paths = []
+    for name, scale in (("target", 1 + 2e-6), ("golden", 1.0)):
+        net, whole = run(scale)
+        paths.append(recorded(tmp_path / name, whole, model=net))
+    found, units = compare(*paths)
+    assert (found.origins, found.counts.no) == ([], 0), verdicts(units[0])
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_another_precision_is_told_and_nothing_is_no(tmp_path: Path, task: str) -> None:
+    def run(dtype: Any) -> Any:
+        def whole() -> Any:
+            x = torch.randn(32, 32).to(dtype)
+            for _ in range(12):
+                x = torch.nn.functional.layer_norm(torch.matmul(x, torch.tanh(x)), (32,))
+            return x.square().mean()
+
+        return whole
+
+    answer, unit = answer_of(tmp_path, run(torch.bfloat16), run(torch.float32), task=task)
+    assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+    assert any("Precision differs" in text for text in answer.settings)
+
+
+def test_an_argument_without_effect_is_a_warning(tmp_path: Path) -> None:
+    def run(training: bool) -> Any:
+        return lambda: torch.relu(torch.nn.functional.dropout(torch.randn(3, 4), 0.0, training))
+
+    answer, unit = answer_of(tmp_path, run(True), run(False))
+    assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+    assert "V-3" in verdicts(unit).values()

@@ -43,11 +43,20 @@ def test_common_ranks_meet_and_each_other_one_is_a_problem() -> None:
     assert [(pair.step, pair.rank, pair.reference is not None) for pair in plan.ranks] == [(0, 0, True), (1, 0, False)]
     assert list(plan.pairs) == list(plan.ranks)
     assert sorted((one.kind, one.loc) for one in plan.problems) == [
+        ("missing_rank", "step0/rank1"),
+        ("missing_rank", "step1/rank1"),
         ("no_reference", "step1/rank0"),
-        ("unmatched_rank", "step0/rank1"),
         ("unmatched_rank", "step0/rank2"),
-        ("unmatched_rank", "step1/rank1"),
-    ]
+    ], "the target never has rank 2; each side has rank 1 in another step"
+
+
+def test_a_step_that_one_side_lacks_is_missing_unless_the_user_chose_other_steps() -> None:
+    short, long = layout((0, 0), (1, 0)), layout((0, 0), (1, 0), (2, 0))
+    for sides in ((short, long), (long, short)):
+        (problem,) = plan_comparison(*sides, None, Options(), unread).problems
+        assert (problem.kind, problem.loc) == ("missing_rank", "step2/rank0")
+        assert "(--step)" in problem.message
+        assert plan_comparison(*sides, None, Options(steps=(0, 1)), unread).problems == []
 
 
 def test_problems_of_the_dumps_are_not_repeated() -> None:

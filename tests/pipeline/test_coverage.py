@@ -190,6 +190,16 @@ def test_what_a_join_that_was_asked_for_loses_is_not_judged(dumps: Path, rank_1:
     assert "joining the ranks of the golden left its own communication out" in headline(outcome.answer)
 
 
+def test_a_run_that_lacks_the_last_step_of_the_other_is_not_fine(dumps: Path, tmp_path: Path) -> None:
+    one = writable(dumps / "golden", tmp_path / "one")
+    for sides in ((one, dumps / "golden"), (dumps / "golden", one)):
+        outcome = compared(*sides)
+        assert outcome.answer.outcome == "not_fully_judged"
+        assert exit_status(outcome) == 3
+        assert "has this step" in headline(outcome.answer)
+        assert exit_status(compared(*sides, steps=(0,))) == 0
+
+
 GELU = "Functional.gelu.0.forward.output.0"
 
 

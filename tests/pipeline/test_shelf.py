@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 import weakref
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def test_ranks_that_wait_on_disk_give_the_same_answer_and_files(
     written = files(dumps, tmp_path / "near", jobs)
     waiting = tmp_path / "waiting"
     waiting.mkdir()
+    get_temp_dir()  # multiprocessing's own, one for all pools, which stays
     monkeypatch.setattr(in_process, "WORTH", 0)
     monkeypatch.setattr("tempfile.tempdir", str(waiting))
     far = compared(dumps, jobs)

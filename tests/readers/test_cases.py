@@ -177,3 +177,35 @@ def test_no_json_ends_the_reader(forward: dict[str, Any], stack: Any) -> None:
         write(folder, "stack", stack)
         dump = read(folder)
         assert len(set(dump.nodes.names)) == len(dump.nodes)
+
+
+RECORD = {
+    "type": "torch.Tensor",
+    "dtype": "torch.float32",
+    "shape": [2],
+    "Max": 1.5,
+    "Min": -1.0,
+    "requires_grad": True,
+}
+OLDER = {
+    "Torch.chunk.4.forward": {
+        "input_args": [RECORD, {"type": "int", "value": 2}],
+        "input_kwargs": {"dim": {"type": "int", "value": -1}},
+        "output": [RECORD, RECORD],
+    },
+    "Functional.relu.0.forward": {"input_args": [RECORD], "input_kwargs": {}},
+}
+"""Records as the accuracy checker of 2023 wrote them: like msprobe's, without a head."""
+
+
+@pytest.mark.parametrize("name", ["forward.json", "forward_info_7.json", "old.json"])
+@pytest.mark.parametrize("before", ["", "\ufeff", "\n "])
+def test_records_without_a_head_open_with_all_their_values(tmp_path: Path, name: str, before: str) -> None:
+    path = tmp_path / name
+    path.write_text(before + json.dumps(OLDER), encoding="utf-8")
+    dump = read(path)
+    assert dump.nodes.names == list(OLDER)
+    assert len(dump.items) == 6
+    tensors = dump.items.stat_state[:, :2] == State.FINITE
+    assert dump.items.stats[tensors.all(axis=1), :2].tolist() == [[1.5, -1.0]] * 4
+    assert [one.kind for one in dump.problems if one.kind not in ("missing", "bom")] == []

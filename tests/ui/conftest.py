@@ -6,13 +6,13 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import (
@@ -25,6 +25,7 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from warm_python import warm_python
 
 from ui.watching import LARGEST_REPLY, Watched, watching
 
@@ -38,6 +39,9 @@ time only where a test fails; a machine may be several times slower than its aut
 TEST_SECONDS = 1200
 """What a test with several such waits may take."""
 
+IMPORTED: Final = "dumpscope.api.app,dumpscope.cli,uvicorn"
+"""What a server needs seconds to import."""
+
 VIEW: Final[dict[str, Any]] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"}
 
 FLAGS = [
@@ -47,7 +51,28 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # pages of all tests share a process, and with it the scripts that were compiled: see `new_page`
+    "--force-prefers-reduced-motion",  # the browser's own tabs do not glide in and out; Playwright tells pages of no preference
+    "--js-flags=--no-maglev --no-opt",  # no page lives long enough to win back what optimizing its functions costs
 ]
+
+ANCHOR: Final = "http://127.0.0.1/anchor"
+"""Address of the one page that every profile keeps. It has the servers' site, whose process so outlives the tests' pages."""
+
+LEAN: Final = """
+import Module from "node:module";
+const compile = Module.prototype._compile;
+Module.prototype._compile = function (text, ...more) {
+  const lean = text
+    .replace("_ariaSnapshotForExpect(element, options, frameVisible) {", "$& return;")
+    .replace("return injected2.ariaSnapshotForExpectFailure(", "return null && (")
+    .replace("backoffScale = [20, 50, 100, 100, 500]", "backoffScale = [20, 50, 100]");
+  return compile.call(this, lean, ...more);
+};
+"""
+"""Runs in Playwright's driver before Playwright does. From 1.60 on, each look of `expect` that finds not yet what it waits for
+describes the whole page, for the message of a failure: on ours that takes the page a tenth of its time. Without that a look costs
+little, so it is repeated after a tenth of a second, not after half of one. A driver that has no such code is left as it is."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,10 +90,12 @@ class Server:
             self.port = probe.getsockname()[1]
         self.data, self.roots, self.environment = data, roots, environment
         self.url = f"http://127.0.0.1:{self.port}"
+        self.known: dict[tuple[Path, Path], str] = {}
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "dumpscope", "serve", "--port", str(self.port), "--data-dir", str(self.data)]
+        python = warm_python(IMPORTED)
+        command = [python, "-m", "dumpscope", "serve", "--port", str(self.port), "--data-dir", str(self.data)]
         log = (self.data.parent / f"serve-{self.port}.log").open("ab")
         self.process = subprocess.Popen(
             [*command, *(part for root in self.roots for part in ("--root", str(root)))],
@@ -124,8 +151,11 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def playwright() -> Iterator[Playwright]:
     expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as running:
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NODE_OPTIONS", f"--import=data:text/javascript,{quote(LEAN)}")
+        running = sync_playwright().start()
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")
@@ -142,6 +172,7 @@ def profile(
     """A browser with a profile on disk keeps the page's compiled scripts, and so opens it in half the time of a fresh context."""
     folder = tmp_path_factory.mktemp("profile")
     kept = playwright.chromium.launch_persistent_context(folder, executable_path=chromium, args=FLAGS, **VIEW)
+    anchor(kept)
     yield kept
     kept.close()
 
@@ -152,16 +183,31 @@ def chinese_profile(
 ) -> Iterator[BrowserContext]:
     folder, view = tmp_path_factory.mktemp("chinese"), {"viewport": {"width": 1280, "height": 800}, "locale": "zh-CN"}
     kept = playwright.chromium.launch_persistent_context(folder, executable_path=chromium, args=FLAGS, **view)
+    anchor(kept)
     yield kept
     kept.close()
 
 
+def anchor(profile: BrowserContext) -> None:
+    profile.set_default_timeout(PATIENCE)
+    (first,) = profile.pages
+    first.route(ANCHOR, lambda route: route.fulfill(content_type="text/html", body=""))
+    first.goto(ANCHOR)
+
+
+def new_page(profile: BrowserContext) -> Page:
+    """A page in the process of the profile's first one: it has the bundle and plotly compiled there already."""
+    with profile.expect_page() as opened:
+        profile.pages[0].evaluate("() => { window.open('about:blank'); }")
+    return opened.value
+
+
 def forget(profile: BrowserContext) -> None:
-    blank, *used = profile.pages
+    first, *used = profile.pages
     origins = {"/".join(one.url.split("/", 3)[:3]) for one in used if one.url.startswith("http")}
     for one in used:
         one.close()
-    session = profile.new_cdp_session(blank)
+    session = profile.new_cdp_session(first)
     for origin in origins:
         session.send(
             "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb"}
@@ -179,7 +225,7 @@ def context(profile: BrowserContext) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def chinese(chinese_profile: BrowserContext) -> Iterator[Page]:
-    yield chinese_profile.new_page()
+    yield new_page(chinese_profile)
     forget(chinese_profile)
 
 
@@ -188,7 +234,7 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     """A page whose script errors, console errors and replies above the promised size fail the test."""
     marks = request.node.iter_markers("expects")
     expected = [path for mark in marks for path in mark.args]
-    fresh = context.new_page()
+    fresh = new_page(context)
     errors: list[str] = []
     fresh.on("pageerror", lambda error: errors.append(str(error)))
     fresh.on("console", lambda message: errors.append(said(message)) if message.type == "error" else None)

@@ -69,6 +69,13 @@ def finished(server: Server, target: Path, golden: Path, *, seconds: float = PAT
     raise AssertionError(f"the comparison was not done within {seconds} seconds")
 
 
+def known(server: Server, target: Path, golden: Path) -> str:
+    """Address of a comparison that is done, the same one for all tests of a server: it may be looked at and not be changed."""
+    if (target, golden) not in server.known:
+        server.known[target, golden] = finished(server, target, golden)
+    return server.known[target, golden]
+
+
 def ready(server: Server, folder: Path) -> str:
     """Address of a dump that is read."""
     dump = ask(server, "POST", "/dumps", {"path": str(folder)})["id"]

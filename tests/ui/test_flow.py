@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from ui.conftest import Server
-from ui.driving import finished
+from ui.conftest import Server, new_page
+from ui.driving import known
 
 CAUSE = "Functional.softmax.1.forward"
 
 
 @pytest.fixture(scope="module")
 def address(server: Server, dumps: Path) -> str:
-    return finished(server, dumps / "target_fault", dumps / "golden")
+    return known(server, dumps / "target_fault", dumps / "golden")
 
 
 def choose(page: Page, address: str, node: str) -> None:
@@ -66,27 +66,24 @@ def test_producers_and_consumers_are_links_with_class_and_error(page: Page, addr
     expect(page).to_have_url(re.compile("n=Functional\\.linear\\.5\\.forward"))
 
 
-def test_a_flow_that_fails_says_so_and_can_be_tried_again(browser: Browser, address: str) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
-    try:
-        page = context.new_page()
-        body = '{"error":"conflict","detail":"stored by an older version","hint":"judge it again","status":409}'
-        page.route("**/flow?*", lambda route: route.fulfill(status=409, content_type="application/json", body=body))
-        page.goto(f"{address}?s=0&r=0&n={CAUSE}")
-        failure = page.locator("#section-flow").get_by_test_id("failure")
-        expect(failure).to_contain_text("judge it again")
-        expect(page.get_by_test_id("stack-target")).to_be_visible()
-        page.locator("body").press("p")
-        expect(page.get_by_test_id("notice")).to_contain_text("stored by an older version")
-        page.unroute("**/flow?*")
-        failure.get_by_role("button").click()
-        expect(page.get_by_test_id("flow")).to_be_visible()
-    finally:
-        context.close()
+def test_a_flow_that_fails_says_so_and_can_be_tried_again(context: BrowserContext, address: str) -> None:
+    page = new_page(context)  # the 409 is logged by the browser, so not the strict page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    body = '{"error":"conflict","detail":"stored by an older version","hint":"judge it again","status":409}'
+    page.route("**/flow?*", lambda route: route.fulfill(status=409, content_type="application/json", body=body))
+    page.goto(f"{address}?s=0&r=0&n={CAUSE}")
+    failure = page.locator("#section-flow").get_by_test_id("failure")
+    expect(failure).to_contain_text("judge it again")
+    expect(page.get_by_test_id("stack-target")).to_be_visible()
+    page.locator("body").press("p")
+    expect(page.get_by_test_id("notice")).to_contain_text("stored by an older version")
+    page.unroute("**/flow?*")
+    failure.get_by_role("button").click()
+    expect(page.get_by_test_id("flow")).to_be_visible()
 
 
 def test_the_path_of_an_origin_opens_as_a_list_to_walk(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "target_fault_gelu_arg", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault_gelu_arg", dumps / "golden"))
     page.get_by_test_id("origin-explains").click()
     steps = page.get_by_test_id("origin-path").get_by_role("button")
     expect(steps.first).to_have_text("Functional.gelu.1.forward")
@@ -95,18 +92,14 @@ def test_the_path_of_an_origin_opens_as_a_list_to_walk(page: Page, server: Serve
     expect(page.get_by_test_id("selected-name")).to_contain_text(last)
 
 
-def test_the_view_speaks_chinese_and_fits_a_phone(browser: Browser, address: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="zh-CN")
-    try:
-        page = context.new_page()
-        page.goto(f"{address}?s=0&r=0&n=Functional.softmax.1.backward")
-        page.get_by_text("证据", exact=True).click()
-        expect(page.get_by_test_id("flow-source")).to_contain_text("不一致的输入来自")
-        expect(page.locator("#section-flow")).to_contain_text("输出去向")
-        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-        left, right = (page.get_by_test_id(f"flow-{side}").bounding_box() for side in ("producers", "consumers"))
-        assert left
-        assert right
-        assert right["y"] > left["y"]
-    finally:
-        context.close()
+def test_the_view_speaks_chinese_and_fits_a_phone(chinese: Page, address: str) -> None:
+    chinese.set_viewport_size({"width": 390, "height": 844})
+    chinese.goto(f"{address}?s=0&r=0&n=Functional.softmax.1.backward")
+    chinese.get_by_text("证据", exact=True).click()
+    expect(chinese.get_by_test_id("flow-source")).to_contain_text("不一致的输入来自")
+    expect(chinese.locator("#section-flow")).to_contain_text("输出去向")
+    assert chinese.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    left, right = (chinese.get_by_test_id(f"flow-{side}").bounding_box() for side in ("producers", "consumers"))
+    assert left
+    assert right
+    assert right["y"] > left["y"]

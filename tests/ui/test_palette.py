@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import known
 
 
 @pytest.fixture(scope="module")
 def address(server: Server, dumps: Path) -> str:
-    return finished(server, dumps / "target_fault", dumps / "golden")
+    return known(server, dumps / "target_fault", dumps / "golden")
 
 
 def test_a_call_is_found_by_its_name_and_gone_to(page: Page, address: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
 from ui.driving import ready
@@ -53,13 +53,9 @@ def test_a_guess_from_equal_values_looks_like_one(page: Page, server: Server, du
     )
 
 
-def test_the_link_speaks_chinese(browser: Browser, own: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="zh-CN")
-    try:
-        page = context.new_page()
-        page.goto(f"{own}?n=Torch.sin.0.forward")
-        link = page.get_by_test_id("leaves").get_by_role("link")
-        expect(link).to_have_attribute("title", "由 Torch.exp.0.forward.output.0 产生（dump 中有记录）")
-        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-    finally:
-        context.close()
+def test_the_link_speaks_chinese(chinese: Page, own: str) -> None:
+    chinese.set_viewport_size({"width": 390, "height": 844})
+    chinese.goto(f"{own}?n=Torch.sin.0.forward")
+    link = chinese.get_by_test_id("leaves").get_by_role("link")
+    expect(link).to_have_attribute("title", "由 Torch.exp.0.forward.output.0 产生（dump 中有记录）")
+    assert chinese.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

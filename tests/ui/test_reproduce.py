@@ -5,16 +5,16 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import known
 
 
 def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
     page: Page, server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.keyboard.press("r")
@@ -35,7 +35,7 @@ def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
 def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
     page: Page, server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.keyboard.press("r")
@@ -54,7 +54,7 @@ def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
 
 
 def test_an_archive_of_statistics_says_that_its_numbers_are_made_up(page: Page, server: Server, dumps: Path) -> None:
-    address = finished(server, dumps / "stat_golden", dumps / "stat_golden")
+    address = known(server, dumps / "stat_golden", dumps / "stat_golden")
     page.goto(f"{address}?s=0&r=0&n=Functional.gelu.0.forward&do=reproduce")
     archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
     expect(archive).to_contain_text("It contains no tensors: the script makes up numbers")
@@ -62,7 +62,7 @@ def test_an_archive_of_statistics_says_that_its_numbers_are_made_up(page: Page, 
 
 def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, dumps: Path) -> None:
     page.goto(
-        finished(server, dumps / "target_fault", dumps / "golden") + "?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0"
+        known(server, dumps / "target_fault", dumps / "golden") + "?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0"
     )
     expect(page.get_by_test_id("selected-name")).to_contain_text("Attn")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
@@ -72,14 +72,9 @@ def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, 
     expect(dialog).to_contain_text("calls inside it: Torch.matmul.2")
 
 
-def test_in_chinese_the_reason_is_chinese(browser: Browser, server: Server, dumps: Path) -> None:
-    address = finished(server, dumps / "target_fault", dumps / "golden")
-    context = browser.new_context(locale="zh-CN", viewport={"width": 1280, "height": 800})
-    try:
-        page = context.new_page()
-        page.goto(f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
-        dialog = page.get_by_test_id("reproduce-dialog")
-        expect(dialog).to_contain_text("此调用无法单独运行")
-        expect(dialog).to_contain_text("dump 没有记录 Attn 的构造参数")
-    finally:
-        context.close()
+def test_in_chinese_the_reason_is_chinese(chinese: Page, server: Server, dumps: Path) -> None:
+    address = known(server, dumps / "target_fault", dumps / "golden")
+    chinese.goto(f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
+    dialog = chinese.get_by_test_id("reproduce-dialog")
+    expect(dialog).to_contain_text("此调用无法单独运行")
+    expect(dialog).to_contain_text("dump 没有记录 Attn 的构造参数")

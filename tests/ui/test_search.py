@@ -11,14 +11,14 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import known
 
 CAUSE = "Functional.softmax.1.forward"
 
 
 @pytest.fixture(scope="module")
 def address(server: Server, dumps: Path) -> str:
-    return finished(server, dumps / "target_fault", dumps / "golden")
+    return known(server, dumps / "target_fault", dumps / "golden")
 
 
 def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str) -> None:
@@ -51,7 +51,7 @@ def test_what_the_list_shows_is_exported(page: Page, address: str) -> None:
 
 
 def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    page.goto(known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
     expect(page.get_by_test_id("banner")).to_be_visible()
     search = page.get_by_test_id("search")
     search.fill("rank:0 direction:forward")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import finished, known
 from ui.made import cut_rank, late
 
 CAUSE = "Functional.softmax.1.forward"
@@ -18,7 +18,7 @@ ABSORBING = "Functional.cross_entropy.0.forward"
 
 @pytest.fixture(scope="module")
 def address(server: Server, dumps: Path) -> str:
-    return finished(server, dumps / "target_fault", dumps / "golden")
+    return known(server, dumps / "target_fault", dumps / "golden")
 
 
 def opened(page: Page, address: str, name: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from ui.conftest import Server
-from ui.driving import ask, finished, register, start
+from ui.driving import ask, finished, known, register, start
 
 
 def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
@@ -80,7 +80,7 @@ def test_a_browser_that_believes_itself_offline_still_reaches_the_server(
 
 
 def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "target_nan", dumps / "golden"))
+    page.goto(known(server, dumps / "target_nan", dumps / "golden"))
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward")
     tree = page.get_by_test_id("tree")
     for name in ("layers.0 (Block)", "mlp (Mlp)"):
@@ -91,7 +91,7 @@ def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dump
 
 def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Server, dumps: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
     first = page.get_by_test_id("io").locator("tbody").first
     expect(first).to_have_attribute("data-verdict", "no")
     expect(page.locator("[data-plot] .trace").first).to_be_attached()  # below it, and takes its room when it is drawn
@@ -122,7 +122,7 @@ def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
     command = [sys.executable, "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     assert told.stdout.startswith(says)
-    page.goto(finished(server, dumps / target, dumps / golden))
+    page.goto(known(server, dumps / target, dumps / golden))
     expect(page.get_by_test_id("banner")).to_contain_text(says)
 
 
@@ -166,7 +166,7 @@ def test_an_empty_start_page_says_what_to_do_first(page: Page, fresh: Server) ->
 
 @pytest.mark.parametrize("language", ["en-US", "zh-CN"])
 def test_nothing_is_wider_than_a_phone(browser: Browser, server: Server, dumps: Path, language: str) -> None:
-    address = finished(server, dumps / "target_fault", dumps / "golden")
+    address = known(server, dumps / "target_fault", dumps / "golden")
     comparison = re.search("comparisons/(.+)", address)[1]  # type: ignore[index]
     dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
     context = browser.new_context(viewport={"width": 390, "height": 844}, locale=language)

@@ -11,11 +11,11 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from ui.conftest import PATIENCE, Server
-from ui.driving import ask, finished
+from ui.driving import ask, finished, known
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server: Server, dumps: Path) -> None:
-    address = finished(server, dumps / "target_fault", dumps / "golden")
+    address = known(server, dumps / "target_fault", dumps / "golden")
     page.goto(f"{address}?do=trends")
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("row").nth(1)).to_be_visible()
@@ -28,7 +28,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server:
 
 
 def test_the_heat_map_opens_ready_to_search_and_explains_its_cells(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("columnheader", name="step", exact=True)).to_be_visible()
     expect(trends.get_by_placeholder("Search modules")).to_be_focused()
@@ -39,7 +39,7 @@ def test_the_heat_map_opens_ready_to_search_and_explains_its_cells(page: Page, s
 
 def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, server: Server, dumps: Path) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("row").nth(1)).to_be_visible()
     expect(trends.get_by_test_id("trend-statistic")).to_be_in_viewport(ratio=1)
@@ -49,7 +49,7 @@ def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, se
 
 
 def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{finished(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
+    page.goto(f"{known(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
     page.get_by_test_id("open-trends").click()
     trends = page.get_by_test_id("trends")
     trends.get_by_placeholder("Search modules").fill("ln.LayerNorm.forward")
@@ -65,7 +65,7 @@ def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, s
 
 
 def test_the_numbers_of_both_sides_stand_in_the_cells(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
     trends.get_by_test_id("trend-statistic").click()
     page.get_by_role("option", name="Max", exact=True).click()

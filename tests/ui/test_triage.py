@@ -11,14 +11,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ui.conftest import PATIENCE, Server
-from ui.driving import compare, finished
+from ui.driving import compare, known
 
 CAUSE = "Functional.softmax.1.forward"
 
 
 @pytest.fixture(scope="module")
 def address(server: Server, dumps: Path) -> str:
-    return finished(server, dumps / "target_fault", dumps / "golden")
+    return known(server, dumps / "target_fault", dumps / "golden")
 
 
 def test_the_true_cause_is_named_with_stack_and_plot_without_a_click(page: Page, address: str) -> None:
@@ -69,13 +69,14 @@ def test_a_click_in_the_tree_selects_the_node(page: Page, address: str) -> None:
     expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.masked_fill.1.forward")
 
 
-@pytest.mark.parametrize("tab", ["api", "order", "hist", "error"])
-def test_every_plot_draws_and_has_words(page: Page, address: str, tab: str) -> None:
+def test_every_plot_draws_and_has_words(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
-    page.get_by_test_id(f"plot-{tab}").click()
-    expect(page.locator(".main-svg").first).to_be_visible()
-    assert page.locator(".main-svg").first.bounding_box()["height"] > 100  # type: ignore[index]
+    for tab in ("api", "order", "hist", "error"):
+        page.get_by_test_id(f"plot-{tab}").click()
+        plot = page.locator(f"[data-drawn^='{tab}/'] .main-svg").first
+        expect(plot).to_be_visible()
+        assert plot.bounding_box()["height"] > 100  # type: ignore[index]
 
 
 def test_the_plot_fills_the_place_it_is_given(page: Page, address: str) -> None:
@@ -163,7 +164,7 @@ def test_agreement_is_said_with_its_coverage(page: Page, server: Server, dumps: 
 
 
 def test_a_call_without_partner_shows_the_evidence_of_its_origin(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    page.goto(known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.__add__.0.forward")
     expect(page.get_by_test_id("why")).to_contain_text("exists only in the target")
     expect(page.get_by_test_id("figure").locator(".main-svg").first).to_be_visible()

@@ -24,7 +24,7 @@ from dumpscope.plots.run.steps_and_ranks import call_over_runs_data, call_over_r
 from dumpscope.readers.file_type import KINDS
 from dumpscope.texts import catalogue
 from ui.conftest import Server
-from ui.driving import ask, finished, start
+from ui.driving import ask, known, start
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ROOT / "backend" / "dumpscope" / "texts"
@@ -166,7 +166,7 @@ def assert_no_english(page: Page, screen: str) -> None:
 def test_a_chinese_reader_is_told_everything_in_chinese(
     chinese: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
-    chinese.goto(finished(server, dumps / target, dumps / golden))
+    chinese.goto(known(server, dumps / target, dumps / golden))
     expect(chinese.get_by_test_id("reason")).to_contain_text(says)
     for plot in ("hist", "pair", "api", "map", "order", "apis", "error", "runs"):
         chinese.get_by_test_id(f"plot-{plot}").click()
@@ -183,14 +183,14 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
 
 @pytest.mark.parametrize("dialog", ["match", "matches", "trends"])
 def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path, dialog: str) -> None:
-    chinese.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do={dialog}")
+    chinese.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do={dialog}")
     expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE)
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, dialog)
 
 
 def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
-    comparison = finished(server, dumps / "target_fault", dumps / "golden").rsplit("/", 1)[1]
+    comparison = known(server, dumps / "target_fault", dumps / "golden").rsplit("/", 1)[1]
     dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
     chinese.goto(f"{server.url}/dumps/{dump}")
     expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf")

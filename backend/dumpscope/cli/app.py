@@ -15,31 +15,27 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED, INTERRUPTED, OUTPUT_CLOSED
 from dumpscope.cli.options import repeat_options
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.gc_tuning import collect_rarely
-from dumpscope.texts import LANGUAGES, say, speaking, tell, translate, wished_language
+from dumpscope.texts import LANGUAGES, has, say, speaking, tell, template, translate, wished_language
 
-COMMANDS: Final = {
-    "info": "Show what is in a dump: framework, task, level, steps, ranks, nodes, items, problems.",
-    "compare": "Compare two dumps and name the operator that went wrong first.",
-    "overflow": "Find the first NaN or infinity of each rank and step: where it started, and what only passed it on.",
-    "calibrate": "Measure the noise of a healthy pair and write the tolerances for `compare --policy`.",
-    "trends": "Show calls over steps and ranks: the numbers of one dump or the errors of two, and the first bad step.",
-    "parse": "Print statistics and call stack of the nodes whose name begins with NODE_PREFIX.",
-    "serve": "Serve the web UI and the REST interface, for the data folder or for result files.",
-    "demo": "Compare two bundled real dumps that hold a known fault, and serve the result.",
-    "reproduce": "Write a script that runs one call of a dump alone, forward and backward, and judges it.",
-    "precheck": "Run every API of a dump alone against a higher-precision CPU reference.",
-    "precheck-compare": "Compare the pre-checks of two devices: is the first one less accurate?",
-    "bisect": "Find the smallest set of calls that must run differently to repair a program.",
-    "msprobe": "Take a command line of msprobe, print the same in words of dumpscope, and run that.",
-    "handover": "Pack one call for the owner of the operator: script, tensors, stack, environment, matrix.",
-}
-"""Every command and its line in the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`."""
+COMMANDS: Final = (
+    "info", "compare", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
+    "precheck-compare", "bisect", "msprobe", "handover",
+)  # fmt: skip
+"""Every command, in the order of the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`; its help is in
+the catalogue: `help.name`, `help.name.more`, and `help.name.option` or `help.any.option`."""
+_WORDS: Final = ("help.word.usage", "help.word.options", "help.word.arguments", "help.word.commands", "help.show")
+"""What the parser itself writes into each help text."""
+
+
+class _Command(TyperCommand):
+    def get_help(self, ctx: Any) -> str:
+        return _in_own_words(super().get_help(ctx))
 
 
 class _Commands(TyperGroup):
@@ -49,40 +45,61 @@ class _Commands(TyperGroup):
         name, listed, rest = super().resolve_command(ctx, args)
         return name, listed if name is None else load_command(name), rest
 
+    def get_help(self, ctx: Any) -> str:
+        self.help = tell("help.dumpscope")
+        for name, command in self.commands.items():
+            command.short_help = tell(f"help.{name}")
+        for option in self.params:
+            option.help = tell(f"help.{option.name}")  # type: ignore[attr-defined]
+        return _in_own_words(super().get_help(ctx))
+
+
+def _in_own_words(text: str) -> str:
+    """A help text with the words of the parser in the language of this context."""
+    for id in _WORDS:
+        text = text.replace(template(id), tell(id))
+    return text
+
 
 app = typer.Typer(
     name="dumpscope",
     cls=_Commands,
-    help="Find the operator that made two PyTorch runs diverge, from their dumps.",
     no_args_is_help=False,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
 def load_command(name: str) -> Any:
-    """The parser of one command, with its options; imports the command's module."""
+    """The parser of one command, with its options and their help; imports the command's module."""
     word = name.replace("-", "_")
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name)(getattr(import_module(f"dumpscope.cli.commands.{word}"), word))
-    return typer.main.get_command(alone)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(name, cls=_Command)(getattr(import_module(f"dumpscope.cli.commands.{word}"), word))
+    command: Any = typer.main.get_command(alone)
+    more = [tell(f"help.{name}.more")] if has(f"help.{name}.more") else []
+    command.help = "\n\n".join([tell(f"help.{name}"), *more])
+    for one in command.params:
+        own = f"help.{name}.{one.name}"
+        one.help = tell(own if has(own) else f"help.any.{one.name}")
+    return command
 
 
 def _list_only() -> None:
     """Placeholder for a command in the list; load_command returns the real one."""
 
 
-for _name, _line in COMMANDS.items():
-    app.command(_name, help=_line)(_list_only)
+for _name in COMMANDS:
+    app.command(_name)(_list_only)
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", is_eager=True)] = False,
     lang: Annotated[
         str | None,
-        typer.Option("--lang", metavar="en|zh", help="Language of what is printed. [env: DUMPSCOPE_LANG, LANG]"),
+        typer.Option("--lang", metavar="en|zh"),
     ] = None,
 ) -> None:
     assert lang is None, "taken out of the arguments by take_language"
@@ -163,7 +180,7 @@ def _status(arguments: list[str]) -> int:
     except Exception as error:
         usage = getattr(error, "format_message", None)  # typer has its own click or uses the installed one
         if usage is not None:
-            return _complain(" ".join(str(usage()).split()), BAD_USAGE)
+            return _complain(_bad_use(error, " ".join(str(usage()).split())), BAD_USAGE)
         if os.environ.get("DUMPSCOPE_DEBUG"):
             traceback.print_exc()
         return _complain(
@@ -173,6 +190,20 @@ def _status(arguments: list[str]) -> int:
     if answer == INTERRUPTED:
         return _complain(tell("cli.interrupted"), INTERRUPTED)
     return answer if isinstance(answer, int) else COMPARED
+
+
+def _bad_use(error: Exception, why: str) -> str:
+    """What is wrong in a command line. why: the parser's own sentence, in English"""
+    if hasattr(error, "option_name"):
+        return tell("help.no_such_option", option=error.option_name)
+    parameter = getattr(error, "param", None)
+    if parameter is None:
+        return tell("help.bad_use", why=why)
+    options = [word for word in parameter.opts if word.startswith("-")]
+    name = " / ".join(options) or str(parameter.name).upper()
+    if type(error).__name__ == "MissingParameter":
+        return tell("help.missing", name=name)
+    return tell("help.bad_value", name=name, why=getattr(error, "message", why))
 
 
 def _complain(text: str, code: int) -> int:

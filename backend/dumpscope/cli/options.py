@@ -9,25 +9,21 @@ from typing import Annotated, Final
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one strict JSON document on stdout and nothing else.")]
+Json = Annotated[bool, typer.Option("--json")]
 Dump = Annotated[
     Path,
-    typer.Argument(help="Dump root, step folder, rank folder, dump.json, debug.json, or a .zip/.tar of one."),
+    typer.Argument(),
 ]
-Steps = Annotated[list[int] | None, typer.Option("--step", help="Only these steps.")]
-Ranks = Annotated[list[int] | None, typer.Option("--rank", help="Only these ranks.")]
-DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Folder of the database and the uploads. [env: DUMPSCOPE_DATA_DIR]")
-]
+Steps = Annotated[list[int] | None, typer.Option("--step")]
+Ranks = Annotated[list[int] | None, typer.Option("--rank")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir")]
 Port = Annotated[
     int | None,
-    typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one. [default: 8000]"),
+    typer.Option("--port", min=0, max=65535),
 ]
 Host = Annotated[
     str | None,
-    typer.Option(
-        "--host", help="Address to listen on; anything but loopback needs DUMPSCOPE_TOKEN. [default: 127.0.0.1]"
-    ),
+    typer.Option("--host"),
 ]
 
 _VALUES: Final = {"--step": re.compile(r"-?\d+"), "--rank": re.compile(r"-?\d+"), "--root": re.compile(r"[^-].*")}

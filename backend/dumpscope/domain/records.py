@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
@@ -180,6 +181,11 @@ class Header:
         """Inverse of `asdict` and JSON."""
         run = data.get("run")
         return cls(**{**data, "run": None if run is None else Run.from_json(run)})
+
+
+def join_words(words: Iterable[str]) -> str:
+    """What the heads of several ranks say of one thing, without those that say nothing."""
+    return ", ".join(sorted({word for word in words if word}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

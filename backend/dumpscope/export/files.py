@@ -123,4 +123,4 @@ def _csv(folder: Path, table: Table, *, alone: bool) -> Path:
 
 
 def _junit(answer: Answer, tables: Tables) -> Iterable[str]:
-    return junit_text((make() for make in tables), f"{answer.target.path} against {answer.golden.path}")
+    return junit_text((make() for make in tables), f"{answer.target.path} against {answer.golden.path}", answer)

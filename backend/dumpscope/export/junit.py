@@ -1,5 +1,5 @@
-"""A result as JUnit XML for continuous integration: a suite per step and rank, a case per call, a failure per No, an error per
-call of which something that matters was not judged."""
+"""A result as JUnit XML for continuous integration: a suite that holds the form of the answer and what of it was judged, then a
+suite per step and rank, a case per call, a failure per No, an error per call of which something that matters was not judged."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from dumpscope.domain.coverage import NOT_FULLY_JUDGED, Reason
+from dumpscope.domain.coverage import GROUPS, LOST, NOT_FULLY_JUDGED, Reason
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, Verdict
+from dumpscope.domain.result import Answer
 from dumpscope.export.stack_frames import locate_call
 from dumpscope.export.table.unit_table import Table
 from dumpscope.texts import english
@@ -24,16 +25,37 @@ _UNFIT: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 """Characters that XML 1.0 cannot hold, even escaped."""
 
 
-def junit_text(tables: Iterable[Table], name: str) -> Iterator[str]:
-    """The document, a few thousand calls at a time. name: of the comparison
+def junit_text(tables: Iterable[Table], name: str, answer: Answer | None = None) -> Iterator[str]:
+    """The document, a few thousand calls at a time. name: of the comparison; answer: None for its calls alone
 
     A call fails if its verdict is No; it is an error if it is an origin without a No (a call of one side only), or if something
     that matters of it was not judged; it is skipped if nothing else of it was, and passes with a text on stdout for a Warning.
     """
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={_attribute(name)}>\n'
+    if answer is not None:
+        yield _whole(answer)
     for table in tables:
         yield from _suite(table)
     yield "</testsuites>\n"
+
+
+def _whole(answer: Answer) -> str:
+    """The suite of the comparison as a whole: an error for each part of the input that could not be compared."""
+    facts = {"outcome": answer.outcome}
+    if answer.coverage is not None:
+        facts |= {f"items.{group}": str(answer.coverage.group(group)) for group in GROUPS}
+        facts |= {f"items.{one['group']}.{one['reason']}": str(one["items"]) for one in answer.coverage.counted()}
+    properties = "".join(
+        f"<property name={_attribute(key)} value={_attribute(value)}/>\n" for key, value in facts.items()
+    )
+    lost = [problem for problem in answer.problems if problem.kind in LOST]
+    cases = "".join(
+        f'<testcase classname="comparison" name={_attribute(problem.loc or problem.kind)}>'
+        f'<error type="{NOT_FULLY_JUDGED}" message={_attribute(problem.message)}/></testcase>\n'
+        for problem in lost
+    )
+    counts = f'tests="{len(lost)}" failures="0" errors="{len(lost)}" skipped="0"'
+    return f'<testsuite name="comparison" {counts}>\n<properties>\n{properties}</properties>\n{cases}</testsuite>\n'
 
 
 def _suite(table: Table) -> Iterator[str]:

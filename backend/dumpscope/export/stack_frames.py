@@ -29,7 +29,7 @@ _LIBRARY: Final = re.compile(
 
 _MACHINERY: Final = re.compile(
     r"<frozen|[/\\]lib[/\\]python[0-9.]*[/\\](?!(?:site|dist)-packages)"
-    r"|[/\\](?:torch|torch_npu|accelerate|deepspeed|lightning|lightning_fabric|pytorch_lightning|dumpscope_capture|msprobe|ptdbg_ascend)[/\\]"
+    r"|[/\\](?:torch|torch_npu|mindspore|accelerate|deepspeed|lightning|lightning_fabric|pytorch_lightning|dumpscope_capture|msprobe|ptdbg_ascend)[/\\]"
     r"|[/\\]megatron[/\\]core[/\\]",
     re.I,
 )

@@ -51,7 +51,25 @@ def match_nodes(
     matching = match_calls(target, golden, mapping, load_rules(options.fusion), fuzzy=options.fuzzy)
     by_hand = apply_edits(matching, parse_edits(options.matches))
     mapped, problems = _map_items(matching, mapping)
+    problems += _unused_layers(matching, mapping)
     return matching, node_pairs(matching), mapped, [*by_hand, *problems]
+
+
+def _unused_layers(matching: Matching, mapping: Mapping) -> list[Problem]:
+    """A problem for each entry of a layer_mapping that names no module and no call of the target."""
+    if matching.layers is None:
+        return []
+    ref = matching.target.dump.ref
+    return [
+        Problem(
+            loc="layer_mapping",
+            kind="mapping",
+            message=say("match.layer_names_nothing", cls=cls, path=path, step=ref.step, rank=ref.number),
+        )
+        for cls, table in mapping.layers.items()
+        for path in table
+        if (cls, path) not in matching.layers.used
+    ]
 
 
 def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], list[Problem]]:

@@ -12,13 +12,26 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
+from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Matching
 from dumpscope.match.operators.aten import find_operators
 from dumpscope.match.operators.fusion import find_fusions
 from dumpscope.match.operators.fusion_rules import Rule
-from dumpscope.match.renames.mapping_files import Mapping, rename_labels
+from dumpscope.match.operators.operations import operation
+from dumpscope.match.renames.mapping_files import LayerNames, Mapping, rename_labels
 from dumpscope.match.renames.rename_rules import rename
-from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
+from dumpscope.match.sides import (
+    Side,
+    common_names,
+    is_another_call,
+    is_call,
+    module_path,
+    prepare,
+    relative_label,
+    similarity,
+    takes_same,
+)
+from dumpscope.match.strangers import are_strangers, count_calls, pair_modules
 from dumpscope.match.wrappers import take_off
 
 Key = tuple[int, str, bool]
@@ -52,7 +65,12 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     take_off(matching.target, matching.golden)
     if mapping.renames:
         _rename(matching, mapping)
+    if matching.layers is not None:
+        _match_paths(matching, matching.layers)
     _match_below(matching, deque([(-1, -1)]))
+    if not mapping.renames and are_strangers(matching):
+        matching = _without_modules(matching)
+    _match_spellings(matching)
     find_operators(matching)
     find_fusions(matching, rules)
     _match_backward(matching)
@@ -64,12 +82,25 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     return matching
 
 
+def _without_modules(within: Matching) -> Matching:
+    """The calls matched in the order in which they ran, whatever module made them, and modules by their calls; `within`, the
+    match inside the modules, where it has as many calls."""
+    sides = within.target.dump, within.golden.dump
+    matching = Matching(target=prepare(sides[0], flat=True), golden=prepare(sides[1], flat=True))
+    _match_below(matching, deque([(-1, -1)]))
+    if count_calls(matching) <= count_calls(within):
+        return within
+    pair_modules(matching)
+    return matching
+
+
 def _rename(matching: Matching, mapping: Mapping) -> None:
     """Labels renamed by the user's files (modules), then by the rename rules (modules and all other labels)."""
     side = matching.target
     modules = {x for x, kind in zip(side.label, side.kind, strict=True) if kind == NodeKind.MODULE}
     plain = {old: label for label, old in matching.golden.wrapped.items()}
-    matching.renamed = rename_labels(modules, mapping)
+    matching.layers = LayerNames(modules, mapping.layers) if mapping.layers else None
+    matching.renamed = rename_labels(modules, mapping, matching.layers)
     labels = [label for label in dict.fromkeys(side.label) if label not in matching.renamed]
     written = {side.wrapped[label]: label for label in labels if label in side.wrapped}
     for label, (fresh, rule) in rename([*labels, *written], mapping.rules).items():
@@ -77,6 +108,38 @@ def _rename(matching: Matching, mapping: Mapping) -> None:
         if plain.get(fresh, fresh) != own:
             matching.renamed.setdefault(own, plain.get(fresh, fresh))
             matching.ruled.setdefault(own, rule)
+
+
+def _match_paths(matching: Matching, names: LayerNames) -> None:
+    """Align the calls in modules whose paths a layer_mapping makes equal, by the functions' names alone: frameworks put other
+    words before them (`Mint.cos`, `Torch.cos`), and an entry may move a call into another module."""
+    target, golden = matching.target, matching.golden
+    there: dict[str, list[tuple[int, str]]] = {}
+    for entry, path in _calls_in_modules(golden):
+        module, _, function = path.rpartition(".")
+        there.setdefault(module, []).append((entry, function))
+    here: dict[str, list[tuple[int, str]]] = {}
+    for entry, path in _calls_in_modules(target):
+        module, _, function = names.path(path).rpartition(".")
+        here.setdefault(module, []).append((entry, function))
+    for module, ts in here.items():
+        gs = there.get(module, [])
+        keys = [
+            [(function, side.again(entry)) for entry, function in some] for side, some in ((target, ts), (golden, gs))
+        ]
+        for i, j in align(*keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i][0], gs[j][0])):  # type: ignore[misc]
+            t, g = ts[i][0], gs[j][0]
+            matching.pair(t, g, None if target.label[t] == golden.label[g] else Method.MAPPED)
+
+
+def _calls_in_modules(side: Side) -> Iterator[tuple[int, str]]:
+    """Forward calls of functions inside modules, in order of time, each with its path: the module's and the function's name."""
+    for parent, entries in side.children.items():
+        if parent < 0 or side.kind[parent] != NodeKind.MODULE:
+            continue
+        for entry in entries:
+            if side.kind[entry] == NodeKind.API and is_call(side, entry):
+                yield entry, f"{module_path(side.label[parent])}.{side.label[entry].rpartition('.')[2]}"
 
 
 def _identical(target: RankDump, golden: RankDump) -> bool:
@@ -119,7 +182,7 @@ def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> N
     names = {matching.golden.name(g): g for g in gs if matching.free_golden(g)}
     for t in ts:
         g = names.get(matching.target.name(t))
-        if g is not None:
+        if g is not None and not is_another_call(matching.target, matching.golden, t, g):
             matching.pair(t, g)
 
 
@@ -143,6 +206,24 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
             rivals = waiting.get((target.again(t), trait(target, t)))
             if rivals:
                 matching.pair(t, rivals.popleft())
+
+
+def _match_spellings(matching: Matching) -> None:
+    """Pair calls of one operation by two names (`x @ y` and `torch.matmul`) that stand in one place and take the same tensors."""
+    target, golden = matching.target, matching.golden
+    for gap in list(find_gaps(matching)):
+        ts = [t for t in computing(target, gap.target) if target.kind[t] == NodeKind.API and matching.free_target(t)]
+        gs = [g for g in computing(golden, gap.golden) if golden.kind[g] == NodeKind.API and matching.free_golden(g)]
+        t_keys, g_keys = [operation(target.label[t]) for t in ts], [operation(golden.label[g]) for g in gs]
+        if not set(t_keys) & set(g_keys):
+            continue
+
+        def weight(i: int, j: int, ts: list[int] = ts, gs: list[int] = gs) -> float:
+            return similarity(target, golden, ts[i], gs[j]) if takes_same(target, golden, ts[i], gs[j]) else 0.0
+
+        for i, j in align(t_keys, g_keys, weight):
+            if weight(i, j):
+                matching.pair(ts[i], gs[j])
 
 
 def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -108,6 +109,93 @@ def _is_lowest(value: Any) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and value < 0 and is_limit(float(value))
 
 
+def find_causal(target: RankDump, golden: RankDump, pairs: NodePairs, context: Context) -> dict[int, Int64]:
+    """Calls of attention of which one side says `is_causal` and the other gives a mask that may be the causal one: the row of
+    that mask -> the rows of both arguments."""
+    api = [code for code, name in enumerate(context.apis) if name == ATTENTION]
+    given = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    rows = np.flatnonzero(
+        given & np.isin(context.api[context.pair], api) & (pairs.method != Method.FUSED)[context.pair]
+    )
+    found = {}
+    for pair in np.unique(context.pair[rows]).tolist():
+        own = rows[context.pair[rows] == pair]
+        sides = [
+            _masked_by(dump, context, own, golden=dump is golden)
+            for dump, nodes in ((target, pairs.target), (golden, pairs.golden)) if nodes[pair] >= 0
+        ]  # fmt: skip
+        if len(sides) < 2 or sides[0].causal == sides[1].causal:
+            continue
+        says, gives = sides if sides[0].causal else sides[::-1]
+        if says.mask < 0 and gives.mask >= 0 and _may_be_causal(context, gives.mask, golden=gives is sides[1]):
+            found[gives.mask] = np.array(sorted({*says.rows, *gives.rows}), np.int64)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Masking:
+    """What one side's call of attention says about masking. mask: row of the mask, -1 without one; rows: of all that it says"""
+
+    causal: bool
+    mask: int
+    rows: list[int]
+
+
+def _masked_by(dump: RankDump, context: Context, rows: Int64, *, golden: bool) -> _Masking:
+    causal, mask, said = False, -1, []
+    items = dump.items
+    for row in rows.tolist():
+        item = int((context.golden if golden else context.target)[row])
+        if item < 0:
+            continue
+        path = items.paths[items.path[item]]
+        name = argument_name(f"Functional.{ATTENTION}", path) if items.role[item] == Role.INPUT else path
+        if name == "is_causal":
+            causal = bool(_value(items, item))
+        elif name != "attn_mask":
+            continue
+        elif items.kind[item] == Kind.TENSOR:
+            mask = row
+        said.append(row)
+    return _Masking(causal, mask, said)
+
+
+def _may_be_causal(context: Context, row: int, *, golden: bool) -> bool:
+    """As far as statistics tell: it keeps some and drops some, and where its mean is known, as many as a triangle does."""
+    stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
+    dtype = int((context.g_dtype if golden else context.t_dtype)[row])
+    if dtype >= 0 and context.dtypes[dtype] == "torch.bool":
+        return bool((stats[row, :2] == (1, 0)).all())
+    if not is_added(context, golden=golden)[row] or stats[row, 0] != 0:
+        return False
+    if state[row, 1] != State.FINITE or state[row, 2] != State.FINITE:
+        return True
+    return bool(0 < stats[row, 2] / stats[row, 1] < 0.5)
+
+
+def find_repeated_heads(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:
+    """Keys and values of attention, and their gradients, of which one side has each head once and the other as often as queries
+    share it (`enable_gqa`)."""
+    api = [code for code, name in enumerate(context.apis) if name == ATTENTION]
+    rows = np.flatnonzero((facts.outcome == Outcome.SHAPE) & np.isin(context.api[context.pair], api))
+    found = []
+    for row in rows.tolist():
+        shapes = [
+            dump.items.shapes[dump.items.shape[int(items[row])]]
+            for dump, items in ((target, context.target), (golden, context.golden))
+        ]
+        few, many = sorted(shapes, key=lambda shape: (len(shape), shape))
+        apart = [place for place, sizes in enumerate(zip(few, many, strict=False)) if sizes[0] != sizes[1]]
+        if len(few) != len(many) or apart != [len(few) - 3] or not few[-3] or many[-3] % few[-3]:
+            continue
+        ends = context.t_stats[row, :3], context.g_stats[row, :3]
+        known = (context.t_state[row, :3] == State.FINITE) & (context.g_state[row, :3] == State.FINITE)
+        gradient = context.role[row] == Role.OUTPUT
+        if gradient or np.allclose(ends[0][known][:2], ends[1][known][:2], rtol=_SHARE, atol=0):
+            found.append(row)
+    return np.array(found, np.int64)
+
+
 def find_masks(context: Context, facts: Facts) -> Int64:
     """Pairs that hold one mask in two forms, as their statistics tell: True against 0 and False against the lowest number of a
     dtype (or minus infinity), or two such numbers."""
@@ -115,7 +203,7 @@ def find_masks(context: Context, facts: Facts) -> Int64:
     both &= (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
     boolean = np.array([name == "torch.bool" for name in context.dtypes] + [False])
     kinds = boolean[context.t_dtype], boolean[context.g_dtype]
-    added = _is_added(context, golden=False), _is_added(context, golden=True)
+    added = is_added(context, golden=False), is_added(context, golden=True)
     stats, states = (context.t_stats, context.g_stats), (context.t_state, context.g_state)
     found = np.zeros(len(context), bool)
     for own, other in ((0, 1), (1, 0)):
@@ -138,7 +226,7 @@ def find_masks(context: Context, facts: Facts) -> Int64:
     return rows
 
 
-def _is_added(context: Context, *, golden: bool) -> Bool:
+def is_added(context: Context, *, golden: bool) -> Bool:
     """A mask that is added: nothing above zero, and the lowest number of its dtype or minus infinity."""
     stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
     top = ((state[:, 0] == State.FINITE) & (stats[:, 0] <= 0)) | (state[:, 0] == State.NEG_INF)

@@ -9,6 +9,7 @@ import numpy as np
 from dumpscope.domain.facts import ItemPairs
 from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
 from dumpscope.match.item_places import Places, by_name, by_shape, common_places, places_differ
+from dumpscope.match.operators.operands import swap_operands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int3
         found = by_name(target, golden, *found)
     if across:
         found = by_shape(target, golden, *found)
+    found = swap_operands(target, golden, t_nodes, g_nodes, found)
     return _sorted(target.items, golden.items, *found)
 
 

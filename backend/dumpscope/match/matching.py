@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import NodeKind
+from dumpscope.match.renames.mapping_files import LayerNames
 from dumpscope.match.sides import Side
 
 
@@ -42,6 +43,7 @@ class Matching:
     """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides.
 
     renamed: target label -> golden label, given by the user; ruled: such a label -> number of the rename rule
+    layers: golden paths by the user's layer_mapping, None without one
     beyond_target, beyond_golden: entries of a kind that the other side's dump cannot hold
     """
 
@@ -53,6 +55,7 @@ class Matching:
     labels: dict[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     ruled: dict[str, int] = field(default_factory=dict)
+    layers: LayerNames | None = None
     fusions: list[Fusion] = field(default_factory=list)
     inside_target: dict[int, Fusion] = field(default_factory=dict)
     inside_golden: dict[int, Fusion] = field(default_factory=dict)

@@ -10,12 +10,14 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
+from dumpscope.match.operators.operations import operation
 from dumpscope_format import naming
 
 Numbers = tuple[float, ...] | str
 """A tensor's statistics (nan if absent), or its hash if no statistic is stored."""
 Signature = tuple[tuple[tuple[int, ...], ...], tuple[Numbers, ...], tuple[int, ...], tuple[tuple[str, str], ...]]
 
+ARITHMETIC: Final = frozenset({"add", "div", "mul", "pow", "sub"})
 OTHERS: Final = 3.0
 """How much a different argument reduces the weight of a pair."""
 
@@ -189,6 +191,8 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     """
     if target.kind[t] == NodeKind.API and (t >= target.dumped or g >= golden.dumped):
         return 5.0 if target.name(t) == golden.name(g) else 4.0
+    if is_another_call(target, golden, t, g):
+        return 0.0
     weight = 1.0
     if target.name(t) == golden.name(g):
         weight += 2.5
@@ -209,6 +213,26 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     if t_back is not None and g_back is not None:
         weight += 3.0 * (_alike(target.signature(t_back)[1], golden.signature(g_back)[1]) - 0.5)
     return weight if t_others == g_others or _unrecorded(target, golden, t, g) else max(weight - OTHERS, 0.1)
+
+
+def is_another_call(target: Side, golden: Side, t: int, g: int) -> bool:
+    """Whether two calls of plain arithmetic take another number of tensors, of which no two in the same place have one shape: a
+    product with a number is not the product of two other tensors."""
+    if target.kind[t] != NodeKind.API or t >= target.dumped or g >= golden.dumped:
+        return False
+    if operation(target.label[t]) not in ARITHMETIC:
+        return False
+    shapes = target.signature(t)[0], golden.signature(g)[0]
+    if len(shapes[0]) == len(shapes[1]) or not all(shapes):
+        return False
+    return not any(one == other for one, other in zip(*shapes, strict=False))
+
+
+def takes_same(target: Side, golden: Side, t: int, g: int) -> bool:
+    """Whether two calls take tensors of the same shapes and close statistics, and at least one."""
+    t_shapes, t_stats, *_ = target.signature(t)
+    g_shapes, g_stats, *_ = golden.signature(g)
+    return bool(t_shapes) and t_shapes == g_shapes and _alike(t_stats, g_stats) == 1
 
 
 def _unrecorded(target: Side, golden: Side, t: int, g: int) -> bool:

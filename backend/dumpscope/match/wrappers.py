@@ -25,6 +25,9 @@ OFTEN: Final = "module"
 LEADING: Final = frozenset({"module", "model", "base_model"})
 """Words that a wrapper may put before all paths."""
 
+INNER: Final = "base_layer"
+"""Word under which an adapter keeps the layer in whose place it stands; its class may have that layer's name."""
+
 Unwrap = Callable[[str], str]
 """Label of a module -> its label without wrappers."""
 
@@ -51,30 +54,42 @@ def _module_labels(side: Side) -> set[str]:
 
 
 def _has_words(label: str) -> bool:
-    return any(word in ANYWHERE or word in LEADING for word in label.split("."))
+    return any(word in ANYWHERE or word in LEADING or word == INNER for word in label.split("."))
 
 
 def _choose(target: set[str], golden: set[str]) -> tuple[Unwrap, Unwrap] | None:
-    """The renames of both sides after which most labels agree; None where no rename makes more of them agree."""
+    """The renames of both sides after which most labels agree, and fewest others are left; None where the labels as they stand do
+    as well."""
     best: tuple[Unwrap, Unwrap] | None = None
-    most = len(target & golden)
+    most = len(target & golden), -len(target) - len(golden)
     sides = [[(unwrap, {unwrap(label) for label in side}) for unwrap in _candidates(side)] for side in (target, golden)]
     for first, mine in sides[0]:
         for second, theirs in sides[1]:
             common = len(mine & theirs)
-            if common > most and 2 * common >= min(len(mine), len(theirs)):
-                best, most = (first, second), common
+            agree = common, -len(mine) - len(theirs)
+            if agree > most and 2 * common >= min(len(mine), len(theirs)):
+                best, most = (first, second), agree
     return best
 
 
 def _candidates(labels: set[str]) -> Iterator[Unwrap]:
-    """Renames that keep all labels apart, those that change least first."""
+    """Renames that keep all labels apart, those that change least first. An adapter may have the label of its layer."""
     chain = _leading_words(labels)
-    for words in (frozenset[str](), ANYWHERE, ANYWHERE | {OFTEN}):
+    few = [frozenset[str](), ANYWHERE, ANYWHERE | {OFTEN}]
+    for words in [*few, *(words | {INNER} for words in few)]:
+        apart = labels - _adapters(labels) if INNER in words else labels
         for count in range(len(chain) + 1):
             unwrap = _unwrapper(words, chain[:count])
-            if len({unwrap(label) for label in labels}) == len(labels):
+            if len({unwrap(label) for label in apart}) == len(apart):
                 yield unwrap
+
+
+def _adapters(labels: set[str]) -> set[str]:
+    """Labels of modules that keep a layer under the word of adapters."""
+    kept = {
+        module_path(label).removesuffix(f".{INNER}") for label in labels if module_path(label).endswith(f".{INNER}")
+    }
+    return {label for label in labels if module_path(label) in kept}
 
 
 def _leading_words(labels: Iterable[str]) -> list[str]:
@@ -108,8 +123,9 @@ def _unwrapper(anywhere: frozenset[str], leading: list[str]) -> Unwrap:
 def _set_aside(side: Side, unwrap: Unwrap, other: set[str]) -> None:
     """Mark the calls of wrappers, and hand what they call to the module around them. other: labels of the other side"""
     inner = {module_path(unwrap(label)) for label in _module_labels(side) if unwrap(label) in other}
+    adapters = _adapters(_module_labels(side)) if unwrap(f"a.{INNER}.B") == "a.B" else set()
     for entry, (kind, label) in enumerate(zip(side.kind, side.label, strict=True)):
-        if kind not in (NodeKind.MODULE, NodeKind.GRADIENT) or unwrap(label) in other:
+        if kind not in (NodeKind.MODULE, NodeKind.GRADIENT) or (unwrap(label) in other and label not in adapters):
             continue
         path = module_path(unwrap(label))
         if (path in inner or not path) and _wraps(side, entry, label):
@@ -126,7 +142,10 @@ def _wraps(side: Side, entry: int, label: str) -> bool:
     if head and (head[:-1].rpartition(".")[2] in ANYWHERE | LEADING):
         return True
     words = (other[len(head) :].partition(".")[0] for other in side.label if other.startswith(head))
-    return any(word in ANYWHERE or word in LEADING for word in words) and side.direction[entry] != Direction.NONE
+    return (
+        any(word in ANYWHERE or word in LEADING or word == INNER for word in words)
+        and side.direction[entry] != Direction.NONE
+    )
 
 
 def _without_wrappers(side: Side, entries: list[int]) -> list[int]:

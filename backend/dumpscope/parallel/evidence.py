@@ -25,7 +25,8 @@ Print = tuple[float, ...] | str
 class Evidence:
     """modules: labels of the modules, without a class; numbers: path of a module list -> the layer numbers in it
     weights: name -> shape and print; by module where modules hold parameters, else by call
-    first: shape of the first tensor that a call took; took: that shape and the tensor's print
+    first: shape of the first tensor that meets a weight, else of the first that a call took: a program may begin with tables
+        that are no data; took: shape and print of the first that a call took
     communication: number of calls of each communication, by label; peers: ranks that their groups name
     """
 
@@ -54,7 +55,7 @@ def evidence(dump: RankDump, rank: int) -> Evidence:
         modules=frozenset(paths),
         numbers={path: tuple(sorted(found)) for path, found in numbers.items()},
         weights=_weights(dump),
-        first=None if taken is None else taken[0],
+        first=_weighed(dump) or (None if taken is None else taken[0]),
         took=taken,
         communication=_communication(dump),
         peers=_peers(dump),
@@ -86,6 +87,17 @@ def _first(dump: RankDump) -> tuple[tuple[int, ...], Print] | None:
     items = dump.items
     taken = ((items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0)).nonzero()[0]
     return (items.shapes[items.shape[taken[0]]], fingerprint(dump, int(taken[0]))) if len(taken) else None
+
+
+def _weighed(dump: RankDump) -> tuple[int, ...] | None:
+    """Shape of the first tensor that a call with a weight took."""
+    items, nodes = dump.items, dump.nodes
+    weighted = np.array([label.rpartition(".")[2] in _WEIGHTED for label in nodes.labels] + [False])[nodes.label]
+    weighted &= (nodes.kind == NodeKind.API) & (nodes.direction == Direction.FORWARD)
+    place = np.array([path == "0" for path in items.paths] + [False])[items.path]
+    taken = (items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0) & place
+    found = np.flatnonzero(taken & weighted[items.node])
+    return items.shapes[items.shape[found[0]]] if len(found) else None
 
 
 def _communication(dump: RankDump) -> dict[str, int]:

@@ -31,6 +31,8 @@ from dumpscope.parallel.replicas import Odd, odd_members, tolerance
 from dumpscope.parallel.shards import UNLIKE, Cuts
 
 _TAKEN: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
+_TIMES: Final = 1e-6
+"""Relative difference that printing the statistics of a number may make."""
 _LOOKUPS: Final = frozenset({"embedding", "gather", "index_select", "take", "take_along_dim", "__getitem__"})
 """APIs whose result holds the elements that an index selects."""
 
@@ -55,7 +57,7 @@ class Joint:
 class Terms:
     """ranks: of every member; word: "shards", "context" or "replicas"
     factor: for gradients and sums, if the whole is the mean of the members; patterns: the user's `dimensions`
-    sequence: the order in which the members share a sequence, if known
+    sequence: the order in which the members share a sequence, if known; rivals: members of the other side, not joined yet
     """
 
     ranks: tuple[tuple[int, ...], ...]
@@ -63,6 +65,7 @@ class Terms:
     factor: float = 1.0
     patterns: dict[str, int | str] = field(default_factory=dict)
     sequence: str | None = None
+    rivals: int = 1
 
 
 def alone(dump: RankDump) -> Joint:
@@ -80,6 +83,8 @@ def join_members(members: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: 
     place[aligned.kept] = np.arange(len(aligned.kept))
     scaled = {int(place[item]): value for item, value in cuts.scaled.items() if place[item] >= 0}
     way = _find_ways(aligned, dimension)
+    equal_sums = _find_equal_sums(aligned, way, partner, rival, terms.rivals)
+    way[equal_sums] = Way.SUM
     odd = _find_sums(aligned, way, partner, rival, shards=terms.word == "shards")
     way[(way == Way.SUM) & _takes_more(base, rival, partner)] = Way.SKIP
     _override(base, way, dimension, terms.patterns)
@@ -89,6 +94,7 @@ def join_members(members: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: 
     )
     factor = np.where(gradient | (way == Way.SUM), terms.factor, 1.0)
     factor[(way != Way.JOIN) & (way != Way.SUM)] = 1.0
+    factor[equal_sums] = 1.0
     orders: dict[str, Order] = {}
     items = _statistics(aligned, way, dimension, factor, {one.item: one.members for one in odd})
     items = _shapes(items, aligned, way, dimension, partner, rival)
@@ -149,6 +155,32 @@ def _find_ways(aligned: Aligned, dimension: Int32) -> Int8:
     way[tensor & (dimension >= 0)] = Way.JOIN
     way[tensor & ((dimension == UNLIKE) | (aligned.rows < 0).any(axis=0))] = Way.SKIP
     return way
+
+
+def _find_equal_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump, rivals: int) -> Bool:
+    """Numbers that are the same in all members and yet parts of a sum, as the count of each member's tokens: a forward call made
+    them of parts, and all members together have as much as the other side. rivals: members of that side"""
+    base = aligned.base
+    items = base.items
+    found = np.zeros(len(items), bool)
+    single = (way == Way.COPY) & (items.kind == Kind.TENSOR) & (aligned.sizes == 1).all(axis=0) & (partner >= 0)
+    single &= base.nodes.direction[items.node] == Direction.FORWARD
+    if not single.any():
+        return found
+    own, theirs = items.stats, rival.items.stats[partner]
+    finite = (items.stat_state == State.FINITE) & (rival.items.stat_state[partner] == State.FINITE)
+    with np.errstate(invalid="ignore"):
+        count = len(aligned.members)
+        times = np.isclose(rivals * theirs, count * own, rtol=_TIMES, atol=0) & (own != 0) & (rivals != count)
+    single &= (times | ~finite).all(axis=1) & finite.any(axis=1)
+    parts = np.zeros(len(base.nodes), bool)
+    parts[items.node[way == Way.JOIN]] = True
+    made = single & (items.role == Role.OUTPUT) & parts[items.node]
+    contents = {aligned.prints(item) for item in np.flatnonzero(made).tolist()}
+    again = [item for item in np.flatnonzero(single & ~made).tolist() if aligned.prints(item) in contents]
+    found[made] = True
+    found[again] = True
+    return found
 
 
 def _find_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump, *, shards: bool) -> list[Odd]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dumpscope.domain.joined import JoinedSide, JoinedUnit, Stray
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Direction, Kind, RankDump, Role, State, item_name
+from dumpscope.domain.records import Direction, Float64, Kind, RankDump, Role, State, item_name
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
 from dumpscope.parallel.collectives import without_peers
@@ -197,7 +197,9 @@ def _join_data(one: _Side, other: _Side, plan: Plan, options: Options, level: st
         find_cuts(parts[number], parts[1 - number], pairs, level, golden=side.golden)
         for number, side in enumerate((one, other))
     ]
-    gradients = plan.gradients or _gradients(firsts, cuts[0], one.counts.of(level), other.counts.of(level))
+    gradients = plan.gradients or _gradients(
+        (parts[0], parts[1]), cuts[0], one.counts.of(level), other.counts.of(level)
+    )
     for number, side in enumerate((one, other)):
         count = side.counts.of(level)
         if count == 1:
@@ -212,6 +214,7 @@ def _join_data(one: _Side, other: _Side, plan: Plan, options: Options, level: st
             terms = Terms(
                 ranks=its, word=level, factor=factor, patterns=plan.dimensions,
                 sequence=side.plan.sequence if level == "context" else None,
+                rivals=(other if number == 0 else one).counts.of(level),
             )  # fmt: skip
             aligned = parts[number].aligned if place == 0 else align_members([joint.dump for joint in group])
             assert aligned is not None
@@ -243,25 +246,34 @@ def _grouped(members: Sequence[_T], size: int) -> list[Sequence[_T]]:
     return [members[first : first + size] for first in range(0, len(members), size)]
 
 
-def _gradients(firsts: tuple[RankDump, RankDump], cuts: Cuts, replicas: int, rivals: int) -> str | None:
+def _gradients(parts: tuple[Part, Part], cuts: Cuts, replicas: int, rivals: int) -> str | None:
     """Whether gradients of the whole are the mean of the replicas' (the loss is a mean) or their sum; None without gradients.
 
     If they are averaged in the end, each replica's part of an activation's gradient is n times as large as in the whole,
     where n is the number of replicas.
     """
-    one, other = firsts
+    one = parts[0].dump
     rows = np.flatnonzero(
         (cuts.dimension >= 0) & (one.nodes.direction[one.items.node] == Direction.BACKWARD) & (cuts.partner >= 0)
     )
-    partners = cuts.partner[rows]
-    known = (one.items.stat_state[rows, 3] == State.FINITE) & (other.items.stat_state[partners, 3] == State.FINITE)
-    mine, theirs = one.items.stats[rows, 3], other.items.stats[partners, 3]
-    known &= (mine > 0) & (theirs > 0)
+    mine, theirs = _norms(parts[0])[rows], _norms(parts[1])[cuts.partner[rows]]
+    known = (mine > 0) & (theirs > 0)
     if not known.any():
         return None
-    parts = replicas / rivals
-    ratio = float(np.median(mine[known] / theirs[known])) * parts**0.5  # of the norms of the whole tensors
-    return "mean" if abs(log(ratio / parts)) < abs(log(ratio)) else "sum"
+    ratio = float(np.median(mine[known] / theirs[known]))
+    return "mean" if abs(log(ratio * rivals / replicas)) < abs(log(ratio)) else "sum"
+
+
+def _norms(part: Part) -> Float64:
+    """By item: the norm of all parts put together, as they were stored; nan where one is not known."""
+    items = part.dump.items
+    if part.aligned is None:
+        return np.where(items.stat_state[:, 3] == State.FINITE, items.stats[:, 3], np.nan)
+    norms = np.full(len(items), np.nan)
+    known = (part.aligned.states[:, :, 3] == State.FINITE).all(axis=0)
+    squares = (part.aligned.stats[:, :, 3] ** 2).sum(axis=0)
+    norms[part.aligned.kept] = np.where(known, np.sqrt(squares), np.nan)
+    return norms
 
 
 def _own_data(aligned: Aligned, cuts: Cuts, rival: RankDump) -> int | None:

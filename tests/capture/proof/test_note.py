@@ -117,8 +117,7 @@ def test_from_a_failing_backward_to_the_archive_of_its_operator(
     runner = [sys.executable, "-m", "dumpscope_capture.run"]
 
     # 1: the backward fails; which call stands behind it?
-    cold = [COLD, *runner[1:]]  # a recipe starts its interpreter again
-    failed = run(*cold, "--recipe", tmp_path / "runs", "--explain-backward", "table", program, cwd=tmp_path)
+    failed = run(*runner, "--recipe", tmp_path / "runs", "--explain-backward", "table", program, cwd=tmp_path)
     assert failed.returncode == 1
     named = re.search(
         r"the backward of (\S+) failed, in NativeGroupNormBackward0\n  called in module (\S+)", failed.stderr

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_python import warm_python
 
 
-def run(folder: Path, program: str, *words: str, **environment: str) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """What a program said, and the folder of its run."""
+def run(
+    folder: Path, program: str, *words: str, python: str = "", **environment: str
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """What a program said, and the folder of its run. python: where not a warm one"""
     script = folder / "train.py"
     script.write_text(program)
     switches = ("CUDA_LAUNCH_BLOCKING", "ASCEND_LAUNCH_BLOCKING", "ASCEND_PROCESS_LOG_PATH")
     clean = {key: value for key, value in os.environ.items() if key not in switches}
     command = [
-        sys.executable,
+        python or warm_python(),
         "-m",
         "dumpscope_capture.run",
         "--recipe",
@@ -48,7 +51,7 @@ TELLS = (
 
 
 def test_the_program_has_the_switches_and_a_folder_for_its_logs(tmp_path: Path) -> None:
-    done, room = run(tmp_path, TELLS)
+    done, room = run(tmp_path, TELLS, python=sys.executable)
     assert done.returncode == 0, done.stderr
     log = room / "device_log"
     assert json.loads(done.stdout) == [["--lr", "1"], "1", "1", str(log), None]

@@ -14,7 +14,7 @@ from dumpscope.analysis.rules.evidence import advise_by_kind, describe_items
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.node_columns import NodeColumns
-from dumpscope.analysis.unit.noise import JUMP
+from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
 from dumpscope.domain.records import Direction, Int64, NodeKind
 from dumpscope.texts import Phrase, phrase
 
@@ -91,6 +91,8 @@ def _find(case: Case) -> list[Finding]:
     with np.errstate(invalid="ignore"):
         over = forward[case.columns.out_score[forward] > 1.0]
     jumps = drift.factor > STEEP
+    if not jumps and have_other_dtypes(case.context):  # the other precision says why
+        return []
     pair = drift.steepest if jumps else int(over[0])
     items = case.outputs_of(pair)
     shown = tuple(items[np.nan_to_num(case.opinions.score[items]) > 1.0].tolist())

@@ -10,6 +10,7 @@ import numpy as np
 from dumpscope.analysis.rules.evidence import describe_items
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.no_effect import only_prepares
 from dumpscope.analysis.unit.other_forms import makes_other_form
 from dumpscope.domain.records import Direction
 from dumpscope.texts import Phrase, phrase
@@ -54,7 +55,7 @@ def _find(case: Case) -> list[Finding]:
     """The calls that one side made more, in runs of neighbours."""
     columns = case.columns
     forward = columns.direction != Direction.BACKWARD
-    extra = columns.extra & columns.leaf & ~makes_other_form(case)
+    extra = columns.extra & columns.leaf & ~makes_other_form(case) & ~only_prepares(case)
     extra &= forward if (extra & forward).any() else ~forward
     if not extra.any() or columns.alone.mean() > 0.5:
         return []

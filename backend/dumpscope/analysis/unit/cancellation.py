@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Kind, NodeKind, Role, State
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.verdict.score import MAX, MIN, NORM
+
+_WRITTEN_MEANS: Final = ("written.input.1", "written.running_mean", "written.buffers.running_mean")
 
 
 def score_against_terms(
-    context: Context, score: Float64, kind: Int8, direction: Int8, label: Int64, flat: Bool
+    context: Context, score: Float64, kind: Int8, direction: Int8, label: Int64, flat: Bool, mean: Bool
 ) -> Float64:
     """Scores, by item pair, with those of sums measured against their terms where these are larger than the sum.
 
     A sum is a vector that a backward call computes from a gradient with more elements (as for a bias): its terms have the norm
     of the gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the
-    largest input of the module's forward for a parameter of more than one dimension.
+    largest input of the module's forward for a parameter of more than one dimension. A running mean that a norm writes is the
+    mean of what the norm takes.
 
     kind, direction, label: by node pair; nodes with the same label are one API or module
-    flat: by item pair, at most one dimension
+    flat: by item pair, at most one dimension; mean: by item pair, such a running mean
     """
     norm = _largest_magnitude(context, [NORM])
     peak = _largest_magnitude(context, [MAX, MIN])
@@ -33,9 +38,21 @@ def score_against_terms(
     of_module = _share_largest(label, arriving, module)[context.pair] * factor
     sums = (context.role == Role.OUTPUT) & backward[context.pair] & flat & (context.elements < count[context.pair])
     terms = np.where(gradient[context.pair], of_module, np.where(sums, arriving[context.pair], np.nan))
+    if mean.any():
+        taken = received & forward[context.pair]
+        whole = _fold_largest(context, norm, taken)[context.pair]
+        length = _fold_largest(context, context.elements.astype(np.float64), taken)[context.pair]
+        terms = np.where(mean, whole * np.sqrt(np.maximum(context.elements, 0) / np.maximum(length, 1)), terms)
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
         return np.where(cancels, score * norm / terms, score)
+
+
+def are_running_means(items: Items, rows: Int32) -> Bool:
+    """By item number, -1 for none: what a norm wrote as its running mean."""
+    written = np.array([path in _WRITTEN_MEANS for path in items.paths] + [False])
+    found: Bool = written[np.where(rows >= 0, items.path[rows] if len(items) else -1, -1)]
+    return found
 
 
 def _largest_magnitude(context: Context, columns: list[int]) -> Float64:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import score_against_terms
+from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
+from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, NodePairs, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, Method, NodePairs, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import ResultTree
 from dumpscope.verdict.score import is_exact_kind
@@ -50,9 +51,11 @@ def gather_columns(
     backward = direction == Direction.BACKWARD
     inexact = saved.add_to(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
+    quiet = quiet and not use_other_kernels(target, golden) and not (pairs.method == Method.FUSED).any()
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
-    guarded = score_against_terms(context, score, kind, direction, saved.label, flat)
+    mean = are_running_means(target.items, context.target)
+    guarded = score_against_terms(context, score, kind, direction, saved.label, flat, mean)
     # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
     out_score = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
     threshold = np.full(len(pairs), noise.QUIET)

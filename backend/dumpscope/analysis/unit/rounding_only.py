@@ -7,9 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import score_against_terms
+from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
+from dumpscope.domain.records import Bool, Float64, Role
 from dumpscope.domain.result import MeasuredUnit
 from dumpscope.verdict.rules import CODES
 
@@ -18,19 +20,51 @@ _JUDGED: Final = tuple(CODES[rule] for rule in ("T-2", "M-2"))
 
 def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     """The opinions with a warning for each No of a gradient that agrees when it is measured against the terms that it sums."""
-    context, items = unit.context, unit.target.items
+    context = unit.context
     bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, _JUDGED) & np.isfinite(opinions.score)
     bad &= (unit.facts.outcome == Outcome.COMPARED) & (context.target >= 0)
     if not bad.any():
         return opinions
-    _, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
-    flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
-    flat = flat[np.where(context.target >= 0, items.shape[context.target], -1)]
-    guarded = score_against_terms(context, opinions.score, kind, direction, code_labels(labels), flat)
+    guarded = scores_of_sums(unit, opinions)
     with np.errstate(invalid="ignore"):
         excused = bad & (guarded <= 1)
+    if excused.any():
+        excused = _carry(context, bad, excused, unit.facts.equal == 0)
     return replace(
         opinions,
         verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
         rule=np.where(excused, CODES["C-1"], opinions.rule).astype(np.int8),
     )
+
+
+def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
+    """The scores by item pair, those of sums measured against their terms."""
+    context, items = unit.context, unit.target.items
+    _, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
+    flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
+    flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
+    mean = are_running_means(items, context.target)
+    return score_against_terms(context, opinions.score, kind, direction, code_labels(labels), flat, mean)
+
+
+def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
+    """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
+    of them: it may divide by their size, so what it makes is as far apart as they are."""
+    found: Bool = excused.copy()
+    keys = {_numbers(context, row) for row in np.flatnonzero(excused).tolist()}
+    received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    optimizer = differs & (context.pair >= context.end)
+    for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
+        rows = np.arange(*np.searchsorted(context.pair, [pair, pair + 1]))
+        known = np.array([_numbers(context, row) in keys for row in rows.tolist()], bool)
+        taken = known
+        if pair >= context.end and (known & received[rows]).any():
+            taken = differs[rows]
+        found[rows[taken & bad[rows]]] = True
+        keys.update(_numbers(context, row) for row in rows[taken].tolist())
+    return found
+
+
+def _numbers(context: Context, row: int) -> tuple[int, bytes, bytes]:
+    """What both sides stored of an item, by which the same tensors are known again."""
+    return int(context.elements[row]), context.t_stats[row].tobytes(), context.g_stats[row].tobytes()

@@ -17,30 +17,21 @@ from dumpscope.texts import say, tell
 
 
 def bisect(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run: python train.py ...")],
-    metric: Annotated[
-        str | None, typer.Option("--metric", help="Regex; its first group is a number that the command prints.")
-    ] = None,
-    expect: Annotated[float | None, typer.Option("--expect", help="The number is right near this value.")] = None,
-    tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Allowed distance from --expect, as a share of it.")
-    ] = 1e-3,
-    below: Annotated[float | None, typer.Option("--below", help="The number is right below this.")] = None,
-    above: Annotated[float | None, typer.Option("--above", help="The number is right above this.")] = None,
-    golden: Annotated[
-        Path | None, typer.Option("--golden", help="A run is right if its --dump agrees with this dump.")
-    ] = None,
-    dump: Annotated[Path | None, typer.Option("--dump", help="Dump that the command writes.")] = None,
-    treatment: Annotated[str, typer.Option("--as", help="How calls run instead: cpu, float64, contiguous ...")] = "cpu",
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the search.")] = Path("bisect"),
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the search in the folder.")] = False,
-    seconds: Annotated[float, typer.Option("--run-timeout", help="Seconds that a run may take.")] = 86_400.0,
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
+    metric: Annotated[str | None, typer.Option("--metric")] = None,
+    expect: Annotated[float | None, typer.Option("--expect")] = None,
+    tolerance: Annotated[float, typer.Option("--tolerance")] = 1e-3,
+    below: Annotated[float | None, typer.Option("--below")] = None,
+    above: Annotated[float | None, typer.Option("--above")] = None,
+    golden: Annotated[Path | None, typer.Option("--golden")] = None,
+    dump: Annotated[Path | None, typer.Option("--dump")] = None,
+    treatment: Annotated[str, typer.Option("--as")] = "cpu",
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("bisect"),
+    resume: Annotated[bool, typer.Option("--resume")] = False,
+    seconds: Annotated[float, typer.Option("--run-timeout")] = 86_400.0,
     json: Json = False,
 ) -> int:
-    """Find the smallest set of calls that must run differently to repair a program.
-
-    Without --metric and --golden a run is right if it ends with status 0. Exit status: 1 if nothing is found.
-    """
+    """Find the smallest set of calls that must run differently to repair a program. Returns the exit status."""
     if metric is not None and expect is None and below is None and above is None:
         raise UsageError(say("cli.metric_needs_expect_below_above"), hint=say("cli.they_say_when_number_right"))
     if (golden is None) != (dump is None):

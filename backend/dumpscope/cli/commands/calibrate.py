@@ -22,11 +22,9 @@ LISTED: Final = 10
 
 
 def calibrate(
-    one: Annotated[Path, typer.Argument(metavar="HEALTHY", help="A dump of code that is known to be right.")],
-    other: Annotated[
-        Path, typer.Argument(metavar="OTHER", help="A second run of the same code, also on other hardware.")
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")] = Path("policy.yaml"),
+    one: Annotated[Path, typer.Argument(metavar="HEALTHY")],
+    other: Annotated[Path, typer.Argument(metavar="OTHER")],
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("policy.yaml"),
 ) -> int:
     """Measure the noise of a healthy pair and write the tolerances for `compare --policy`."""
     with ExitStack() as stack:

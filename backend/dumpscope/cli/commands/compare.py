@@ -26,78 +26,49 @@ FAIL_ON: Final = ("no", "warning", "never")
 
 
 def compare(
-    target: Annotated[Path, typer.Argument(help="Dump of the run to check.")],
+    target: Annotated[Path, typer.Argument()],
     golden: Annotated[
         Path | None,
-        typer.Argument(
-            help="Dump of the run that is known to be right; none where target is a result table of msprobe or ptdbg."
-        ),
+        typer.Argument(),
     ] = None,
     reference: Annotated[
         Path | None,
-        typer.Option(
-            "--reference", help="Dump of a third, more exact run (CPU, float64): shows which side is farther from it."
-        ),
+        typer.Option("--reference"),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for result files and result.db.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o")] = None,
     formats: Annotated[
         list[str] | None,
         typer.Option(
             "--format",
-            help="csv (default), xlsx, json, html, junit, ptdbg, ptdbg-csv, ptdbg-xlsx; several with commas.",
         ),
     ] = None,
-    policy: Annotated[
-        str, typer.Option("--policy", help="How to judge: default, ptdbg, msprobe, or a policy file.")
-    ] = "default",
+    policy: Annotated[str, typer.Option("--policy")] = "default",
     fuzzy: Annotated[
         bool,
-        typer.Option(
-            "--fuzzy", help="Match the remaining calls of the same name in their order, whatever their call index."
-        ),
+        typer.Option("--fuzzy"),
     ] = False,
-    data_mapping: Annotated[
-        Path | None, typer.Option("--data-mapping", help="yaml: target item name to golden item name.")
-    ] = None,
-    cell_mapping: Annotated[
-        Path | None, typer.Option("--cell-mapping", help="yaml: target module to golden module.")
-    ] = None,
-    layer_mapping: Annotated[
-        Path | None, typer.Option("--layer-mapping", help="yaml: renamed layers by class.")
-    ] = None,
+    data_mapping: Annotated[Path | None, typer.Option("--data-mapping")] = None,
+    cell_mapping: Annotated[Path | None, typer.Option("--cell-mapping")] = None,
+    layer_mapping: Annotated[Path | None, typer.Option("--layer-mapping")] = None,
     rename: Annotated[
         list[str] | None,
-        typer.Option("--rename", metavar="PATTERN=REPLACEMENT", help="Regex over the target's labels; repeatable."),
+        typer.Option("--rename", metavar="PATTERN=REPLACEMENT"),
     ] = None,
-    fusion: Annotated[
-        Path | None, typer.Option("--fusion", help="yaml: fused calls and the calls that do the same unfused.")
-    ] = None,
-    matches: Annotated[
-        Path | None, typer.Option("--matches", help="yaml: matches made by hand, as the server exports them.")
-    ] = None,
+    fusion: Annotated[Path | None, typer.Option("--fusion")] = None,
+    matches: Annotated[Path | None, typer.Option("--matches")] = None,
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", help="yaml: which ranks are joined, as --dry-run prints it; `{}` finds a plan."),
+        typer.Option("--plan"),
     ] = None,
     step: Steps = None,
     rank: Ranks = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes to use; 0 means one per core.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", min=0)] = 0,
     json: Json = False,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Add every item pair to the JSON.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print which calls would be matched, by rule, and which would not.")
-    ] = False,
-    fail_on: Annotated[
-        str, typer.Option("--fail-on", help="Exit status 1 from this verdict on: no, warning or never.")
-    ] = "no",
+    pairs: Annotated[bool, typer.Option("--pairs")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+    fail_on: Annotated[str, typer.Option("--fail-on")] = "no",
 ) -> int:
-    """Compare two dumps and name the operator that went wrong first.
-
-    Exit status: 0 nothing at or above --fail-on, 1 a divergence, 2 bad usage or unreadable input, 3 no divergence, but
-    something that matters could not be read or compared.
-    """
+    """Compare two dumps and name the operator that went wrong first. Returns the exit status."""
     return run(
         Request(
             target=target,

@@ -23,7 +23,7 @@ def demo(
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
-    no_serve: Annotated[bool, typer.Option("--no-serve", help="Only compare and print the answer.")] = False,
+    no_serve: Annotated[bool, typer.Option("--no-serve")] = False,
 ) -> int:
     """Compare two bundled real dumps that hold a known fault, and serve the result."""
     chosen = settings(host=host, port=port, data_dir=data_dir)

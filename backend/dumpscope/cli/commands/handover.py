@@ -21,22 +21,14 @@ from dumpscope.texts import tell
 
 def handover(
     path: Dump,
-    node: Annotated[
-        str | None, typer.Argument(metavar="NODE", help="The call; leave it out if PATH is a saved call.")
-    ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Archive to write.")] = Path("finding.zip"),
-    golden: Annotated[
-        Path | None, typer.Option("--golden", help="Add the report of a comparison with this dump.")
-    ] = None,
-    attach: Annotated[
-        list[Path] | None, typer.Option("--attach", help="Add this file, a control or a log; repeatable.")
-    ] = None,
-    step: Annotated[int | None, typer.Option("--step", help="Step of the call.")] = None,
-    rank: Annotated[int | None, typer.Option("--rank", help="Rank of the call.")] = None,
-    no_run: Annotated[bool, typer.Option("--no-run", help="Do not run the script here.")] = False,
-    python: Annotated[
-        str | None, typer.Option("--python", help="Python with torch that runs the script. Default: this one.")
-    ] = None,
+    node: Annotated[str | None, typer.Argument(metavar="NODE")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("finding.zip"),
+    golden: Annotated[Path | None, typer.Option("--golden")] = None,
+    attach: Annotated[list[Path] | None, typer.Option("--attach")] = None,
+    step: Annotated[int | None, typer.Option("--step")] = None,
+    rank: Annotated[int | None, typer.Option("--rank")] = None,
+    no_run: Annotated[bool, typer.Option("--no-run")] = False,
+    python: Annotated[str | None, typer.Option("--python")] = None,
 ) -> int:
     """Pack one call for the owner of the operator: script, tensors, stack, environment, matrix."""
     with open_call(path, node, step, rank) as found, tempfile.TemporaryDirectory(prefix="dumpscope-") as folder:

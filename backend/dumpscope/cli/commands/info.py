@@ -15,7 +15,7 @@ from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, list_numbers, plural, print_json
-from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump, RankRef, State, join_words
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
@@ -24,6 +24,7 @@ from dumpscope.readers.msprobe.rank import dump_root
 from dumpscope.readers.msprobe.run_file import calls_between_regions, compiled_regions
 from dumpscope.texts import rendered, tell, translate
 from dumpscope_format.run import GROUPS
+from dumpscope_format.schema import STATISTIC_KEYS
 
 
 def info(path: Dump, json: Json = False) -> int:
@@ -101,7 +102,7 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
     document = {
         "schema": 1,
         "path": str(path),
-        **{name: ", ".join(sorted(values)) for name, values in heads.items()},
+        **{name: join_words(values) for name, values in heads.items()},
         "steps": layout.steps,
         "ranks": layout.rank_numbers,
         "nodes": sum(unit["nodes"] for unit in units),
@@ -138,6 +139,12 @@ def _files(dump: RankDump) -> int:
     return int(there[codes].sum()) if len(codes) else 0
 
 
+def _statistics(dump: RankDump) -> list[str]:
+    """Names of the statistics that any tensor has."""
+    there = (dump.items.stat_state[dump.items.kind == Kind.TENSOR] != State.ABSENT).any(axis=0)
+    return [name for name, held in zip(STATISTIC_KEYS, there.tolist(), strict=True) if held]
+
+
 def _counts(dump: RankDump) -> dict[str, Any]:
     items = dump.items
     kinds = Counter(dump.nodes.kind.tolist())
@@ -149,6 +156,7 @@ def _counts(dump: RankDump) -> dict[str, Any]:
         "tensor_files_missing": int((items.data_name >= 0).sum()) - _files(dump),
         "kinds": {NodeKind(kind).name.lower(): count for kind, count in sorted(kinds.items())},
         "dtypes": sorted(items.dtypes),
+        "statistics": _statistics(dump),
         "stacks": bool(dump.nodes.stacks),
         "tree": "inferred" if dump.tree.inferred else "recorded",
     }
@@ -227,8 +235,11 @@ def _describe_values(document: dict[str, Any]) -> str:
     if not document["items"]:
         return tell("cli.calls_their_order_no_values")
     of = " " + tell("cli.saved_variables") if "debug" in document["level"] else ""
+    held = {name for unit in document["units"] for name in unit["statistics"]}
+    names = tell("cli.names").join(name for name in STATISTIC_KEYS if name in held)
     summaries = tell("cli.or").join(
-        (tell(_SUMMARIES[word]) if word in _SUMMARIES else word) for word in document["summary"].split(", ")
+        (tell(_SUMMARIES[word], names=names) if word in _SUMMARIES else word)
+        for word in document["summary"].split(", ")
     )
     tensors = " " + tell("cli.tensors") if any(unit["tensor_files"] for unit in document["units"]) else ""
     return f"{summaries}{tensors}{of}"

@@ -34,22 +34,9 @@ ELSEWHERE: Final = {
 
 def msprobe(
     context: typer.Context,
-    line: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND [OPTIONS]", help="As after the word msprobe.")
-    ] = None,
+    line: Annotated[list[str] | None, typer.Argument(metavar="COMMAND [OPTIONS]")] = None,
 ) -> int:
-    """Take a command line of msprobe, print the same in words of dumpscope, and run that.
-
-    msprobe compare -tp TARGET -gp GOLDEN -o OUT, or -f pytorch compare -i compare.json -o OUT: `dumpscope compare`
-
-    msprobe acc_check -api_info DUMP (run_ut, multi_acc_check, multi_run_ut): `dumpscope precheck`
-
-    msprobe api_precision_compare -npu A.csv -gpu B.csv: `dumpscope precheck-compare`
-
-    msprobe overflow_check -i STEP (nan_analyze): `dumpscope overflow`
-
-    Of graph_visualize, merge_result, op_generate and parse it says what does their work here.
-    """
+    """Take a command line of msprobe, print the same in words of dumpscope, and run that. Returns the exit status."""
     assert not line, "translated before"
     print(context.get_help())
     return COMPARED

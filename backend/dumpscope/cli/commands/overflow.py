@@ -22,8 +22,7 @@ LISTED: Final = 100
 def overflow(path: Dump, json: Json = False) -> int:
     """Find the first NaN or infinity of each rank and step: where it started, and what only passed it on.
 
-    Exit status: 1 if one was found that the program did not ask for.
-    """
+    Returns the exit status."""
     found: list[Overflow] = []
     problems: list[Problem] = []
     with open_layout(path) as layout:

@@ -19,16 +19,11 @@ from dumpscope.texts import say, tell
 def parse(
     path: Annotated[
         Path | None,
-        typer.Argument(help="A dump, as for `info`. Without it, commands of ptdbg's parse tool are read from stdin."),
+        typer.Argument(),
     ] = None,
-    prefix: Annotated[
-        str | None, typer.Argument(metavar="[NODE_PREFIX]", help="Beginning of the node names to show.")
-    ] = None,
+    prefix: Annotated[str | None, typer.Argument(metavar="[NODE_PREFIX]")] = None,
 ) -> int:
-    """Print statistics and call stack of the nodes whose name begins with NODE_PREFIX.
-
-    Without arguments: a prompt with the commands of ptdbg's parse tool.
-    """
+    """Print statistics and call stack of the nodes whose name begins with NODE_PREFIX. Returns the exit status."""
     if path is None:
         from dumpscope.ptdbg.prompt import run as prompt  # noqa: PLC0415  (brings the whole comparison)
 

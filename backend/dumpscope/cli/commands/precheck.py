@@ -35,36 +35,27 @@ LISTED = 40
 
 def precheck(
     path: Dump,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the tables.")] = Path("precheck"),
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, npu, npu:1 ...")] = "cpu",
-    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes; 0 means one per core.")] = 0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the results in the output folder and run only the other calls.")
-    ] = False,
+    output: Annotated[Path, typer.Option("-o", "--output")] = Path("precheck"),
+    device: Annotated[str, typer.Option("--device")] = "cpu",
+    jobs: Annotated[int, typer.Option("--jobs", min=0)] = 0,
+    resume: Annotated[bool, typer.Option("--resume")] = False,
     step: Steps = None,
     rank: Ranks = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--white-list", help="Only these APIs, separated by commas.")
-    ] = None,
-    but: Annotated[list[str] | None, typer.Option("--black-list", help="Not these APIs, separated by commas.")] = None,
-    save: Annotated[bool, typer.Option("--save-error-data", help="Keep the tensors of wrong calls.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of random calls and of generated numbers.")] = 1234,
-    seconds: Annotated[float, typer.Option("--call-timeout", help="Seconds that one call may take.")] = 600.0,
-    prelude: Annotated[Path | None, typer.Option("--prelude", help="Python file to run in each process first.")] = None,
-    python: Annotated[str | None, typer.Option("--python", help="Python with torch. Default: this one.")] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="config.json whose acc_check section says what to run and keep.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option("--white-list")] = None,
+    but: Annotated[list[str] | None, typer.Option("--black-list")] = None,
+    save: Annotated[bool, typer.Option("--save-error-data")] = False,
+    seed: Annotated[int, typer.Option("--seed")] = 1234,
+    seconds: Annotated[float, typer.Option("--call-timeout")] = 600.0,
+    prelude: Annotated[Path | None, typer.Option("--prelude")] = None,
+    python: Annotated[str | None, typer.Option("--python")] = None,
+    config: Annotated[Path | None, typer.Option("--config")] = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", metavar="URL", help="Send the results to this server, or to a dump's page on it."),
+        typer.Option("--server", metavar="URL"),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Run every API of a dump alone against a higher-precision CPU reference.
-
-    Exit status: 1 if a call is wrong here, or its recorded result is.
-    """
+    """Run every API of a dump alone against a higher-precision CPU reference. Returns the exit status."""
     chosen = CheckConfig() if config is None else read_check_config(config)
     kept = output if save or config is None else chosen.data
     workers = Workers(

@@ -19,15 +19,12 @@ LISTED: Final = 40
 
 
 def precheck_compare(
-    mine: Annotated[Path, typer.Argument(metavar="A", help="Pre-check on the device to check: folder or details csv.")],
-    other: Annotated[Path, typer.Argument(metavar="B", help="Pre-check of the same calls on another device.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the tables.")] = None,
+    mine: Annotated[Path, typer.Argument(metavar="A")],
+    other: Annotated[Path, typer.Argument(metavar="B")],
+    output: Annotated[Path | None, typer.Option("-o", "--output")] = None,
     json: Json = False,
 ) -> int:
-    """Compare the pre-checks of two devices: is the first one less accurate?
-
-    Exit status: 1 if device A is worse, by the ratios or by our units.
-    """
+    """Compare the pre-checks of two devices: is the first one less accurate? Returns the exit status."""
     calls, details = compare_prechecks(mine, other, output)
     by_ratio = [row for row in calls if _wrong(row)]
     by_units = [row for row in calls if row["Verdict"] in ("error", "crash")]

@@ -22,40 +22,24 @@ from dumpscope.texts import say, tell
 
 def reproduce(
     path: Dump,
-    node: Annotated[
-        str | None, typer.Argument(metavar="NODE", help="The call: Functional.softmax.1, backward included.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Script to write. Default: stdout.")] = None,
-    step: Annotated[
-        int | None, typer.Option("--step", help="Step of the call. Default: the first that has it.")
-    ] = None,
-    rank: Annotated[
-        int | None, typer.Option("--rank", help="Rank of the call. Default: the first that has it.")
-    ] = None,
-    copy: Annotated[bool, typer.Option("--copy", help="Copy the tensors into a folder beside the script.")] = False,
+    node: Annotated[str | None, typer.Argument(metavar="NODE")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output")] = None,
+    step: Annotated[int | None, typer.Option("--step")] = None,
+    rank: Annotated[int | None, typer.Option("--rank")] = None,
+    copy: Annotated[bool, typer.Option("--copy")] = False,
     matrix: Annotated[
         bool,
-        typer.Option(
-            "--matrix", help="Run it for each device, dtype, layout and order of sums: what changes the result?"
-        ),
+        typer.Option("--matrix"),
     ] = False,
-    value: Annotated[
-        list[str] | None, typer.Option("--value", help="A scalar that the matrix varies too: eps=1e-5,1e-3.")
-    ] = None,
-    python: Annotated[str | None, typer.Option("--python", help="Python with torch that runs it.")] = None,
-    run: Annotated[bool, typer.Option("--run", help="Run it once, also if -o writes the script.")] = False,
+    value: Annotated[list[str] | None, typer.Option("--value")] = None,
+    python: Annotated[str | None, typer.Option("--python")] = None,
+    run: Annotated[bool, typer.Option("--run")] = False,
     json: Json = False,
-    prelude: Annotated[
-        Path | None, typer.Option("--prelude", help="Python to run first: custom operators, a backend.")
-    ] = None,
+    prelude: Annotated[Path | None, typer.Option("--prelude")] = None,
 ) -> int:
     """Write a script that runs one call of a dump alone, forward and backward, and judges it.
 
-    A region of compiled code (Compiled.Net.0) runs at once, unless -o writes its script: with each backend, and of a wrong
-    backend the smallest wrong part of the graph is named.
-
-    Exit status: with --run, --json or a region 1 if it is wrong, with --matrix 1 if a cell fails.
-    """
+    Returns the exit status."""
     return _run(
         _Request(
             path=path,

@@ -28,14 +28,12 @@ from dumpscope.texts import say, tell
 def serve(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RESULT]...", help="result.db of a comparison, or its folder; a copy of it is served."),
+        typer.Argument(metavar="[RESULT]..."),
     ] = None,
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
-    root: Annotated[
-        list[Path] | None, typer.Option("--root", help="Folders whose dumps may be opened. Default: the current one.")
-    ] = None,
+    root: Annotated[list[Path] | None, typer.Option("--root")] = None,
 ) -> int:
     """Serve the web UI and the REST interface, for the data folder or for result files."""
     with Ending() as ending:

@@ -46,23 +46,19 @@ Found = ValueTrends | Trends
 
 def trends(
     target: Dump,
-    golden: Annotated[
-        Path | None, typer.Argument(help="Dump to compare with. Without it, the numbers of TARGET are shown.")
-    ] = None,
+    golden: Annotated[Path | None, typer.Argument()] = None,
     statistic: Annotated[
         str | None,
-        typer.Option("--statistic", help="norm, max, min or mean. Default: norm of one dump, the error of two."),
+        typer.Option("--statistic"),
     ] = None,
-    inputs: Annotated[bool, typer.Option("--inputs", help="Use inputs instead of outputs.")] = False,
-    kind: Annotated[str, typer.Option("--kind", help="Calls to list: module, api or all.")] = "module",
-    find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only calls with this in their name.")] = "",
-    node: Annotated[str | None, typer.Option("--node", metavar="NAME", help="Only this call.")] = None,
-    by_rank: Annotated[
-        bool, typer.Option("--by-rank", help="With two dumps: one row per rank instead of the worst of all ranks.")
-    ] = False,
+    inputs: Annotated[bool, typer.Option("--inputs")] = False,
+    kind: Annotated[str, typer.Option("--kind")] = "module",
+    find: Annotated[str, typer.Option("--find", metavar="TEXT")] = "",
+    node: Annotated[str | None, typer.Option("--node", metavar="NAME")] = None,
+    by_rank: Annotated[bool, typer.Option("--by-rank")] = False,
     step: Steps = None,
     rank: Ranks = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to print.")] = 40,
+    limit: Annotated[int, typer.Option("--limit", min=1)] = 40,
     json: Json = False,
 ) -> int:
     """Show calls over steps and ranks: the numbers of one dump or the errors of two, and the first bad step."""

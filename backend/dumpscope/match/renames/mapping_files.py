@@ -15,6 +15,9 @@ from dumpscope.match.renames.rename_rules import Rename, parse_renames
 from dumpscope.texts import say
 
 HINT: Final = say("match.write_one_target_golden_pair_line")
+TOP: Final = "TopLayer"
+"""The table of the paths from the root."""
+_ROOTS: Final = (TOP, "Cell")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +48,55 @@ def parse_mapping(options: Options) -> Mapping:
                 say("match.layer_mapping_must_hold_pairs_paths", name=f"{name!r}"),
                 hint=say("match.write_target_path_golden_path_lines"),
             )
-        layers[str(name)] = {str(key): _word(value, "layer_mapping", key) for key, value in body.items()}
+        table = {str(key): _word(value, "layer_mapping", key) for key, value in body.items()}
+        layers.setdefault(TOP if name in _ROOTS else str(name), {}).update(table)
     return Mapping(cells=cells, layers=layers, data=data, rules=parse_renames(options.rename))
 
 
-def rename_labels(labels: Iterable[str], mapping: Mapping) -> dict[str, str]:
-    """Target module labels that the mapping changes -> their golden labels."""
-    known = sorted(set(labels), key=len)
+class LayerNames:
+    """Golden paths of the target's modules, and of the calls in them, by a layer_mapping.
+
+    A path is renamed from the root down: the class of a module decides which table applies below it.
+    used: (class, path) of the entries that named something
+    """
+
+    def __init__(self, labels: Iterable[str], layers: dict[str, dict[str, str]]) -> None:
+        self._layers = layers
+        self._class_of = {label.rpartition(".")[0]: label.rpartition(".")[2] for label in labels}
+        self.used: set[tuple[str, str]] = set()
+
+    def path(self, path: str) -> str:
+        """Path of a module, or of a module and a function that it calls: `layers.0.attention.flash_attention_score`."""
+        parts = path.split(".")
+        out: list[str] = []
+        i = 0
+        while i < len(parts):
+            here = ".".join(parts[:i])
+            owner = self._class_of.get(here, TOP) if here else TOP
+            for end in range(len(parts), i, -1):
+                old = ".".join(parts[i:end])
+                new = self._layers.get(owner, {}).get(old)
+                if new is not None:
+                    self.used.add((owner, old))
+                    out += new.split(".")
+                    i = end
+                    break
+            else:
+                out.append(parts[i])
+                i += 1
+        return ".".join(out)
+
+    def label(self, label: str) -> str:
+        """Label of a module."""
+        path, _, cls = label.rpartition(".")
+        return f"{self.path(path)}.{cls}" if path else label
+
+
+def rename_labels(labels: Iterable[str], mapping: Mapping, names: LayerNames | None) -> dict[str, str]:
+    """Target module labels that the mapping changes -> their golden labels. names: of its layers"""
     renamed: dict[str, str] = {}
-    if mapping.layers:
-        renamed.update(_rename_layers(known, mapping.layers))
-    for label in known:
-        current = renamed.get(label, label)
+    for label in sorted(set(labels), key=len):
+        current = label if names is None else names.label(label)
         if current in mapping.cells:
             renamed[label] = mapping.cells[current]
             continue
@@ -65,33 +105,6 @@ def rename_labels(labels: Iterable[str], mapping: Mapping) -> dict[str, str]:
                 current = current.replace(old, new, 1)
         if current != label:
             renamed[label] = current
-    return renamed
-
-
-def _rename_layers(known: list[str], layers: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Rename paths from the root down: the class of a module decides which table applies below it."""
-    class_of = {label.rpartition(".")[0]: label.rpartition(".")[2] for label in known}
-    renamed: dict[str, str] = {}
-    for label in known:
-        path, _, cls = label.rpartition(".")
-        parts = path.split(".")
-        out: list[str] = []
-        i = 0
-        while i < len(parts):
-            here = ".".join(parts[:i])
-            owner = class_of.get(here, "TopLayer") if here else "TopLayer"
-            for end in range(len(parts), i, -1):
-                new = layers.get(owner, {}).get(".".join(parts[i:end]))
-                if new is not None:
-                    out += new.split(".")
-                    i = end
-                    break
-            else:
-                out.append(parts[i])
-                i += 1
-        fresh = f"{'.'.join(out)}.{cls}" if path else label
-        if fresh != label:
-            renamed[label] = fresh
     return renamed
 
 

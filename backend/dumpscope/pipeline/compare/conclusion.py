@@ -32,7 +32,10 @@ from dumpscope.analysis.setting_differences import find_setting_differences
 from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
-from dumpscope.analysis.unit.gather_columns import gather_columns
+from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
+from dumpscope.analysis.unit.learned_noise import excuse_noise, excuse_updates
+from dumpscope.analysis.unit.no_effect import excuse_without_effect
+from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
 from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
@@ -87,6 +90,8 @@ class Conclusion:
         case = make_case(unit, *hide_golden_faults(unit.facts, unit.item_opinions))
         self._golden.add(unit, make_case)
         findings = self._findings(unit, case)
+        if self._policy.base == "default":
+            unit = _without_noise(unit, case, findings)
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
@@ -206,11 +211,11 @@ def conclude(
     """The answer over all units, which get their final classes, and their communications. Looks at one unit at a time."""
     conclusion = Conclusion(policy)
     for number, unit in enumerate(units):
-        units.judge(number, conclusion.add(unit).node_opinions)
+        units.judge(number, conclusion.add(unit))
     answer = conclusion.answer(target=target, golden=golden, reference=reference, problems=problems)
     for number, where in enumerate(units.places):
         if conclusion.changes(*where):
-            units.judge(number, conclusion.final(units[number]).node_opinions)
+            units.judge(number, conclusion.final(units[number]))
     return answer, conclusion.collectives
 
 
@@ -230,6 +235,20 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         history=history,
         check_picks=partial(check_picks, *sides, unit.pairs),
     )
+
+
+def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
+    """The unit with a warning for each No that its own noise explains, or that has no effect."""
+    named = [pair for one in findings for pair in (one.pair, *one.group, *case.context.pair[list(one.items)].tolist())]
+    if not (unit.item_opinions.verdict == Verdict.NO).any():
+        return unit
+    opinions = excuse_updates(case, unit.item_opinions)
+    opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
+    opinions = excuse_without_effect(case, opinions, named)
+    if opinions is unit.item_opinions:
+        return unit
+    nodes = replace(unit.node_opinions, verdict=node_verdicts(unit.context, opinions))
+    return replace(unit, item_opinions=opinions, node_opinions=nodes)
 
 
 def _describe_findings(unit: Unit, case: Case, findings: list[Finding]) -> list[DescribedFinding]:

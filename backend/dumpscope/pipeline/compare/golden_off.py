@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import Facts, ItemOpinions
-from dumpscope.domain.records import Header
+from dumpscope.domain.records import Header, join_words
 from dumpscope.domain.result import GoldenOff, Reference, Side, Unit
 from dumpscope.texts import english
 from dumpscope.verdict.sentences import describe_distances
@@ -57,9 +57,9 @@ class GoldenFaults:
             return None
         side = replace(
             side,
-            framework=_words(head.framework for head in self._heads) or side.framework,
-            task=_words(head.task for head in self._heads) or side.task,
-            level=_words(head.level for head in self._heads) or side.level,
+            framework=join_words(head.framework for head in self._heads) or side.framework,
+            task=join_words(head.task for head in self._heads) or side.task,
+            level=join_words(head.level for head in self._heads) or side.level,
         )
         return Reference(side=side, golden_off=self._found, **self._counts)
 
@@ -87,10 +87,6 @@ def add_reference_words(unit: Unit, described: DescribedFinding) -> DescribedFin
     origin = described.origin
     evidence = " ".join([origin.evidence, *([english(said)] if said else [])])
     return replace(described, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *said]))
-
-
-def _words(words: Iterable[str]) -> str:
-    return ", ".join(sorted(set(words)))
 
 
 def _describe_fault(unit: Unit, pair: int, name: str, row: int) -> GoldenOff:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Final
 
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef, join_words
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
@@ -142,12 +143,11 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
 
 def describe_side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
     """One side as the answer names it; where ranks disagree about a word all are named."""
-    head = {name: sorted({getattr(header, name) for header in headers}) for name in ("framework", "task", "level")}
     return Side(
         path=path,
-        framework=", ".join(head["framework"]),
-        task=", ".join(head["task"]),
-        level=", ".join(head["level"]),
+        framework=join_words(header.framework for header in headers),
+        task=join_words(header.task for header in headers),
+        level=join_words(header.level for header in headers),
         steps=layout.steps,
         ranks=layout.rank_numbers,
     )
@@ -248,9 +248,7 @@ def _json_bytes(pair: Pair) -> int:
 @contextmanager
 def _pool(workers: int) -> Iterator[Executor]:
     """Worker processes that end with the block, at once where it is left by an exception."""
-    # forking costs nothing but is only safe while no thread runs
-    method = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method), initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, mp_context=_context(), initializer=_ignore_interrupts)
     try:
         yield pool
     except BaseException:
@@ -259,6 +257,18 @@ def _pool(workers: int) -> Iterator[Executor]:
             child.terminate()
         raise
     pool.shutdown()
+
+
+def _context() -> BaseContext:
+    """How worker processes start. Forking costs nothing but is only safe while no thread runs; where threads do, the workers
+    are forks of one process without threads that has imported this module, once for all pools."""
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    if threading.active_count() == 1:
+        return multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
 
 
 def _ignore_interrupts() -> None:

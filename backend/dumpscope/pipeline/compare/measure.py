@@ -17,7 +17,14 @@ from dumpscope.domain.facts import TENSOR_METRICS, Facts, Method, NodePairs, Out
 from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8, item_name
 from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError, TensorError
-from dumpscope.match.forms import find_defaults, find_mapped, find_masks, find_other_words
+from dumpscope.match.forms import (
+    find_causal,
+    find_defaults,
+    find_mapped,
+    find_masks,
+    find_other_words,
+    find_repeated_heads,
+)
 from dumpscope.metrics import compare_statistics
 from dumpscope.pipeline.compare.damage import explain_damage, is_suspicious
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
@@ -336,12 +343,16 @@ def tell_other_words(target: RankDump, golden: RankDump, pairs: NodePairs, conte
     facts.equal[rows] = -1
     shaped = context.reshaped & (facts.outcome == Outcome.COMPARED) & (facts.equal == 1)
     masks = [row for row in find_masks(context, facts).tolist() if _agree(target, golden, context, facts, row)]
+    causal = find_causal(target, golden, pairs, context)
+    triangles = [rows for mask, rows in causal.items() if _is_triangle(target, golden, context, mask)]
     other_dtypes = have_other_dtypes(context)
     for rows in (
+        *triangles,
         np.flatnonzero(shaped & _unfused(pairs, context)),
         np.array(masks, np.int64),
         find_other_words(target, golden, context, facts, other_dtypes=other_dtypes),
         find_mapped(target, golden, context, facts),
+        find_repeated_heads(target, golden, context, facts),
     ):
         facts.outcome[rows] = Outcome.FORM
         facts.equal[rows] = -1
@@ -356,17 +367,30 @@ def _agree(target: RankDump, golden: RankDump, context: Context, facts: Facts, r
     """Both tensors mask the same places and agree at the others; True where they were not read."""
     if facts.unequal[row] < 0 or context.elements[row] > MOST:
         return True
-    masks = []
-    for dump, item in ((target, int(context.target[row])), (golden, int(context.golden[row]))):
-        name, root = int(dump.items.data_name[item]), dump.header.data_dir
-        if name < 0 or root is None:
-            return True
-        try:
-            array = tensor_file.load(os.path.join(root, dump.items.data_names[name]), root=root).array
-        except TensorError:
-            return True
-        masks.append(array.reshape(-1))
-    return _same_mask(*masks)
+    masks = [_stored(dump, int(items[row])) for dump, items in ((target, context.target), (golden, context.golden))]
+    one, other = masks
+    return one is None or other is None or _same_mask(one.reshape(-1), other.reshape(-1))
+
+
+def _is_triangle(target: RankDump, golden: RankDump, context: Context, row: int) -> bool:
+    """The mask of this item pair, which one side has, drops what comes later and nothing else; True where it is not stored."""
+    dump, item = (target, int(context.target[row])) if context.target[row] >= 0 else (golden, int(context.golden[row]))
+    mask = None if context.elements[row] > MOST else _stored(dump, item)
+    if mask is None or mask.ndim < 2 or mask.dtype.kind not in "bf":
+        return True
+    keep = mask if mask.dtype.kind == "b" else mask == 0
+    return bool((keep == np.tril(np.ones(mask.shape[-2:], bool))).all())
+
+
+def _stored(dump: RankDump, item: int) -> NDArray[Any] | None:
+    """The tensor of an item; None where the dump holds no file of it, or none that can be read."""
+    name, root = int(dump.items.data_name[item]) if item >= 0 else -1, dump.header.data_dir
+    if name < 0 or root is None:
+        return None
+    try:
+        return tensor_file.load(os.path.join(root, dump.items.data_names[name]), root=root).array
+    except TensorError:
+        return None
 
 
 def _same_mask(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
-from dumpscope.domain.facts import NodeOpinions
+from dumpscope.domain.facts import ItemOpinions, NodeOpinions
 from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
@@ -57,7 +57,7 @@ class UnitStore(Sequence[Unit]):
 
     def __init__(self, units: Iterable[Unit] = ()) -> None:
         self._entries: list[Unit | SpilledUnit] = []
-        self._opinions: dict[int, NodeOpinions] = {}
+        self._opinions: dict[int, tuple[ItemOpinions, NodeOpinions]] = {}
         for unit in units:
             self.put(unit)
 
@@ -75,9 +75,9 @@ class UnitStore(Sequence[Unit]):
         self._entries.append(entry)
         self._entries.sort(key=lambda one: (one.step, one.rank))
 
-    def judge(self, place: int, opinions: NodeOpinions) -> None:
-        """Give the unit at this place other verdicts and classes of its nodes."""
-        self._opinions[place] = opinions
+    def judge(self, place: int, judged: Unit) -> None:
+        """Give the unit at this place the opinions of this one, which is the same but for them."""
+        self._opinions[place] = judged.item_opinions, judged.node_opinions
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -111,7 +111,7 @@ class UnitStore(Sequence[Unit]):
                 unit = pickle.load(stream)
             assert isinstance(unit, Unit)
         opinions = self._opinions.get(place)
-        return unit if opinions is None else replace(unit, node_opinions=opinions)
+        return unit if opinions is None else replace(unit, item_opinions=opinions[0], node_opinions=opinions[1])
 
     def __iter__(self) -> Iterator[Unit]:
         return (self[place] for place in range(len(self)))

@@ -12,6 +12,7 @@ from dumpscope.domain.result import Unit
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.store.database import Database
+from dumpscope.pipeline.compare.conclusion import Conclusion
 from dumpscope.pipeline.compare.unit import judge_unit
 
 SHOWN: Final = 50
@@ -41,7 +42,7 @@ class PolicyDryRun:
 def dry_run_policy(database: Database, unit: StoredUnit, policy: str) -> PolicyDryRun:
     """Judge a stored unit's calls by another policy (a name or the text of a file). Raises UsageError for one that is none."""
     held = load_unit(database, unit.id)
-    then = judge_unit(held, policy)
+    then = Conclusion(policy).add(judge_unit(held, policy))
     old, new = held.node_opinions.verdict, then.node_opinions.verdict
     (changed,) = np.nonzero(old != new)
     scores = np.full(len(held.pairs), np.nan)

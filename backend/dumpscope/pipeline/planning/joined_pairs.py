@@ -12,6 +12,7 @@ from dumpscope.errors import Problem, UsageError
 from dumpscope.parallel.evidence import Evidence, evidence
 from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan
 from dumpscope.parallel.rank_layout import lay_out
+from dumpscope.pipeline.planning.rank_pairs import list_numbers
 from dumpscope.texts import say
 
 SideName = Literal["target", "golden", "reference"]
@@ -93,8 +94,10 @@ def pair_units(
     plan: Plan, target: Sequence[RankRef], golden: Sequence[RankRef], options: Options
 ) -> tuple[list[UnitPair], list[Problem]]:
     """Units of every step that both sides have, and a problem for each that lacks a rank in some step."""
-    steps = sorted({ref.step for ref in target} & {ref.step for ref in golden})
-    pairs, problems = [], []
+    known = [sorted({ref.step for ref in side}) for side in (target, golden)]
+    steps = sorted(set(known[0]) & set(known[1]))
+    pairs: list[UnitPair] = []
+    problems = [] if options.steps else _steps_of_one_side(*known)
     for step in steps:
         if options.steps and step not in options.steps:
             continue
@@ -123,6 +126,21 @@ def pair_units(
                 )
             )
     return pairs, problems
+
+
+def _steps_of_one_side(target: Sequence[int], golden: Sequence[int]) -> list[Problem]:
+    """A problem for each step that only one side has: its run may have ended early."""
+    return [
+        Problem(
+            loc=f"step{step}",
+            kind="missing_rank",
+            message=say(
+                "pipeline.only_has_step", word=word, rival=rival, has=say("pipeline.steps", steps=list_numbers(other))
+            ),
+        )
+        for word, one, rival, other in (("target", target, "golden", golden), ("golden", golden, "target", target))
+        for step in sorted(set(one) - set(other))
+    ]
 
 
 def add_reference_ranks(

@@ -46,8 +46,8 @@ def pair_ranks(
             ),
         )
     problems = [
-        *_left_out("target", left, right, golden, options),
-        *_left_out("golden", right, left, target, options),
+        *_left_out("target", left, right, golden),
+        *_left_out("golden", right, left, target),
     ]
     pairs = [RankPair(step=step, rank=rank, target=left[step, rank], golden=right[step, rank]) for step, rank in common]
     return pairs, problems
@@ -84,9 +84,9 @@ def require_chosen(
         if short:
             gone = sorted({one for side in short for one in lacking[side]})
             who = say("pipeline.has", short=short[0]) if len(short) == 1 else say("pipeline.dumps_have")
-            known = ", the ".join(f"{side} has {word}s {_list_numbers(numbers)}" for side, numbers in there.items())
+            known = ", the ".join(f"{side} has {word}s {list_numbers(numbers)}" for side, numbers in there.items())
             raise UsageError(
-                say("pipeline.no", who=who, word=word, gone=_list_numbers(gone)), hint=say("pipeline.the", known=known)
+                say("pipeline.no", who=who, word=word, gone=list_numbers(gone)), hint=say("pipeline.the", known=known)
             )
 
 
@@ -95,26 +95,29 @@ def _left_out(
     one: dict[tuple[int, int], RankRef],
     other: dict[tuple[int, int], RankRef],
     refs: Sequence[RankRef],
-    options: Options,
 ) -> list[Problem]:
-    """Ranks of the side `word` that the other side (all its `refs`) lacks. Where the user chose, one that its steps and ranks
-    promise is `missing_rank`, which leaves the comparison incomplete; any other is `unmatched_rank`."""
+    """Ranks of the side `word` that the other side (all its `refs`) lacks.
+
+    One of a step, where the other side has this rank in other steps, is `missing_rank`, which leaves the comparison incomplete:
+    a run may have ended early. The user who chose steps asked for no others. A rank that the other side never has is
+    `unmatched_rank`: its dump holds a part of the job.
+    """
     out = []
     rival = "golden" if word == "target" else "target"
     for step, rank in sorted(one.keys() - other.keys()):
-        chosen = bool(options.steps or options.ranks) and step in _steps(refs) and rank in _ranks(refs)
         there = [ref.number for ref in refs if ref.step == step]
         has = (
-            say("pipeline.ranks_step", there=_list_numbers(sorted(there)))
+            say("pipeline.ranks_step", there=list_numbers(sorted(there)))
             if there
-            else say("pipeline.steps", steps=_list_numbers(_steps(refs)))
+            else say("pipeline.steps", steps=list_numbers(_steps(refs)))
         )
-        loc = f"step{step}/rank{rank}"
+        missing = rank in _ranks(refs)
         message = say("pipeline.only_has_step_rank_has_not", word=word, rival=rival, has=has)
-        if chosen:
-            out.append(Problem(loc=loc, kind="missing_rank", message=message))
-        else:
-            out.append(Problem(loc=loc, kind="unmatched_rank", message=message))
+        if missing and not there:
+            message = say("pipeline.only_has_step", word=word, rival=rival, has=has)
+        out.append(
+            Problem(loc=f"step{step}/rank{rank}", kind="missing_rank" if missing else "unmatched_rank", message=message)
+        )
     return out
 
 
@@ -140,5 +143,6 @@ def _list_places(refs: Iterable[RankRef | tuple[int, int]]) -> str:
     return shown + (", ..." if len(known) > 8 else "") if known else "nothing"
 
 
-def _list_numbers(numbers: Sequence[int]) -> str:
+def list_numbers(numbers: Sequence[int]) -> str:
+    """Numbers for a sentence: the first eight."""
     return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "") if numbers else "none"

@@ -80,9 +80,11 @@ def json_document(
     return json_text(answer, _tables(database, units, filters) if pairs else None)
 
 
-def junit_document(database: Database, units: Sequence[StoredUnit], filters: NodeFilter, name: str) -> Iterator[str]:
-    """A test suite per unit. name: of the comparison"""
-    return junit_text(_tables(database, units, filters), name)
+def junit_document(
+    database: Database, answer: Answer, units: Sequence[StoredUnit], filters: NodeFilter, name: str
+) -> Iterator[str]:
+    """A test suite of the answer, and one per unit. name: of the comparison"""
+    return junit_text(_tables(database, units, filters), name, answer)
 
 
 def xlsx_file(

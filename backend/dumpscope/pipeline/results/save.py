@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Header, RankDump
+from dumpscope.domain.records import Header, RankDump, join_words
 from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons.catalogue import create_comparison, store_answer
@@ -78,7 +78,7 @@ class _Side:
     def close(self) -> None:
         """Mark the dump as complete."""
         words = {
-            name: ", ".join(sorted({getattr(head, name) for head in self._heads}))
+            name: join_words(getattr(head, name) for head in self._heads)
             for name in ("framework", "task", "level", "summary")
         }
         change_dump(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dumpscope.domain.records import DumpIndex, Header, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankRef, join_words
 from dumpscope.errors import CancelledError, Problem, UnreadableError
 from dumpscope.index.dumps.catalogue import change_dump
 from dumpscope.index.dumps.store_rank import store_dump_rank
@@ -82,10 +81,10 @@ def ingest_dump(
         dump_id,
         status="ready",
         error=None,
-        framework=_words(header.framework for header in headers),
-        task=_words(header.task for header in headers),
-        level=_words(header.level for header in headers),
-        summary=_words(header.summary for header in headers),
+        framework=join_words(header.framework for header in headers),
+        task=join_words(header.task for header in headers),
+        level=join_words(header.level for header in headers),
+        summary=join_words(header.summary for header in headers),
         steps=kept.steps,
         ranks=kept.rank_numbers,
         nodes=sum(entry.nodes for entry in found),
@@ -136,7 +135,3 @@ def _size(ref: RankRef) -> int:
         except OSError:
             continue
     return total
-
-
-def _words(words: Iterable[str]) -> str:
-    return ", ".join(sorted(set(words)))

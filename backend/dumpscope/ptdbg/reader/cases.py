@@ -18,6 +18,7 @@ from dumpscope.domain.records import Header, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, TensorError, UnreadableError
 from dumpscope.ptdbg.reader.case_files import DATA_FOLDER
 from dumpscope.ptdbg.reader.lines import clean, frame_text
+from dumpscope.readers.msprobe.rank import ROLES
 from dumpscope.readers.records.leaves import DEPTH_LIMIT, Leaves
 from dumpscope.readers.records.node_table import NodeTable
 from dumpscope.readers.records.tree import build_tree
@@ -114,17 +115,21 @@ class _Reader:
         return table.nodes()
 
     def _arguments(self, node: int, body: Any) -> None:
-        """Positions, or positions and names."""
-        named: Any = {}
-        if type(body) is dict and type(body.get("args")) is list:
-            body, named = body["args"], body.get("kwargs") or {}
-        if type(body) is not list or type(named) is not dict:
+        """Positions, or positions and names; or a record as in msprobe's dumps, which has results too."""
+        parts: dict[Role, Any] = {}
+        if type(body) is list:
+            parts = {Role.INPUT: body}
+        elif type(body) is dict and type(body.get("args")) is list:
+            parts = {Role.INPUT: body["args"], Role.KWARG: body.get("kwargs") or {}}
+        elif type(body) is dict and type(body.get("input_args")) is list:
+            parts = {role: body[key] for key, role in ROLES.items() if key in body}
+        if not parts or type(parts.get(Role.KWARG, {})) is not dict:
             self._note_node("wrong_type", say("readers.record_no_list_arguments"))
             return
         size = len(self.leaves)
         try:
-            self.leaves.role(node, Role.INPUT, self._with_files(body, 0))
-            self.leaves.role(node, Role.KWARG, self._with_files(named, 0))
+            for role, value in parts.items():
+                self.leaves.role(node, role, self._with_files(value, 0))
         except RecursionError:
             self.leaves.cut(size)
             self._note_node("nesting", say("readers.record_nested_too_deeply_items_skipped_2"))

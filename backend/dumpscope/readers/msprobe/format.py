@@ -9,7 +9,7 @@ from typing import Final
 from dumpscope.domain.records import RankDump, RankRef
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.formats import DumpFormat, Note, Place
-from dumpscope.readers.msprobe.rank import read_rank
+from dumpscope.readers.msprobe.rank import holds_records_alone, read_rank
 from dumpscope.readers.regular_file import read_head, refusal
 from dumpscope.texts import say
 from dumpscope_format.journal import JOURNAL, is_flushed, read_header
@@ -67,7 +67,7 @@ class MsprobeFormat(DumpFormat):
                 hint=say("readers.name_beside", dump_json=DUMP_JSON),
             )
         named_so = name in (DUMP_JSON, DEBUG_JSON) and (not head.strip() or b"{" in head[:64])
-        if name != JOURNAL and not named_so and not _DATA.search(head):
+        if name != JOURNAL and not named_so and not _DATA.search(head) and not holds_records_alone(head):
             return None
         return RankRef(
             step=step_number(os.path.basename(os.path.dirname(folder))) or 0,

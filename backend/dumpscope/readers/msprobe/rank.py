@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections.abc import Iterable
 from typing import Any, Final
@@ -17,7 +18,7 @@ from dumpscope.readers.msprobe.producers import Producers
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import Links, build_tree
-from dumpscope.readers.regular_file import open_regular
+from dumpscope.readers.regular_file import open_regular, read_head
 from dumpscope.texts import say
 from dumpscope_format.naming import split
 from dumpscope_format.paths import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
@@ -43,6 +44,7 @@ ROLES: Final = {
     "output": Role.OUTPUT,
 }
 NOTE_LIMIT: Final = 200
+_RECORDS_ALONE: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"[^"\\]+"\s*:\s*\{\s*"(?:input|input_args)"\s*:\s*[\[{]')
 
 
 def read_rank(ref: RankRef, *, follow_stored_path: bool = True) -> RankDump:
@@ -53,6 +55,11 @@ def read_rank(ref: RankRef, *, follow_stored_path: bool = True) -> RankDump:
     Raises UnreadableError only where the JSON file (or journal) cannot be opened.
     """
     return _Reader(ref, follow_stored_path).read()
+
+
+def holds_records_alone(head: bytes) -> bool:
+    """Whether a JSON file holds records without a head, as the forward.json of older versions of the accuracy checker."""
+    return _RECORDS_ALONE.match(head) is not None
 
 
 class _Reader:
@@ -109,7 +116,8 @@ class _Reader:
 
     def _read_data(self) -> dict[str, Any]:
         with self.replayed.dump() if self.replayed else open_regular(self.ref.dump_json) as stream:
-            members = Members(stream, loc=self._loc(self.ref.dump_json), inside="data")
+            alone = not self.replayed and holds_records_alone(read_head(self.ref.dump_json))
+            members = Members(stream, loc=self._loc(self.ref.dump_json), inside=None if alone else "data")
             for run in members:
                 for name, body in run:
                     self._node(name, body, members)

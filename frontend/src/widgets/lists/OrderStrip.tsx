@@ -1,4 +1,4 @@
-import { useMantineColorScheme } from "@mantine/core";
+import { useComputedColorScheme } from "@mantine/core";
 import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Strip, StripBucket } from "../../api/types";
@@ -23,7 +23,7 @@ interface OrderStripProps {
 /** The whole run in one line: a bucket a pixel, the worst class of a bucket wins, so one bad call in 100 000 stays visible. */
 export function OrderStrip({ box, width, strip, selected, range, onPick, onRange }: OrderStripProps) {
   const { t } = useTranslation();
-  const { colorScheme } = useMantineColorScheme();
+  const colorScheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
   const canvas = useRef<HTMLCanvasElement>(null);
   const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
   const [hover, setHover] = useState(-1);

@@ -1,5 +1,5 @@
 /** A figure from the server, drawn in the colours of the page, with its text alternative below. */
-import { useMantineColorScheme } from "@mantine/core";
+import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { loadPlotly } from "../../api/plotly";
@@ -79,7 +79,7 @@ function Plot({ figure, label, name, onPick, onCell }: PlotProps) {
   listeners.current = { onPick, onCell };
   const [problem, setProblem] = useState<unknown>(null);
   const [tall, setTall] = useState(false);
-  const { colorScheme } = useMantineColorScheme();
+  const colorScheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
   useEffect(() => {

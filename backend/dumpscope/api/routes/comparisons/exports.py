@@ -111,7 +111,7 @@ class _Asked:
         elif kind == "json":
             text = json_document(state.database, answer, units, filters, pairs=self.pairs)
         else:
-            text = junit_document(state.database, units, filters, name)
+            text = junit_document(state.database, answer, units, filters, name)
         pieces = (piece.encode("utf-8", "replace") for piece in text)
         return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
 

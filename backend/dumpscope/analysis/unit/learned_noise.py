@@ -1,0 +1,106 @@
+"""What the runs of a pair differ by without any fault: learned from what their calls show, and from how the runs were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
+from dumpscope.analysis.unit.weight_items import holds_weight
+from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
+from dumpscope.domain.records import Float64, RankDump
+from dumpscope.domain.run import Run
+from dumpscope.verdict.rules import CODES
+
+MEASURED: Final = tuple(CODES[rule] for rule in ("T-2", "M-2"))
+"""Rules of a No that follows from the size of a difference."""
+_HALF: Final = ("torch.bfloat16", "torch.float16")
+_COMMON: Final = 0.1
+"""Share of tensors from which on a dtype is in common use, as for floors."""
+_KERNELS: Final = ("threads", "cpu_capability")
+"""Numbers of a run by which a processor's kernels add in another order."""
+
+
+def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iterable[int]) -> ItemOpinions:
+    """The opinions with a warning for each No that is no larger than the noise of this pair at its node.
+
+    The threshold of a node (noise.py) is what the calls before it show three times over, and no less than what the dtypes of the
+    two runs explain; an optimizer may make three times of what it takes.
+    score: those of the opinions, of sums measured against their terms
+    named: node pairs of findings; what a cause did there is no noise
+    """
+    columns, context = case.columns, case.context
+    if columns.quiet:
+        return opinions
+    # Where nothing tells why the runs should be noisy, only an optimizer is excused, and what it left to a later step.
+    noisy = _are_noisy(case)
+    bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED)
+    bad &= case.facts.outcome == Outcome.COMPARED
+    cause = np.zeros(len(columns), bool)
+    cause[list(named)] = True
+    # An optimizer divides by the size of a gradient, so what it makes may be farther apart than what it takes; and so may be
+    # what a later step computes with a weight that it made.
+    grows = np.arange(len(columns)) >= context.end
+    if case.history.differs:
+        grows[context.pair[holds_weight(case.target, context, columns.kind)]] = True
+    own = columns.threshold if noisy else np.zeros(len(columns))
+    limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
+    with np.errstate(invalid="ignore"):
+        excused = bad & ~cause[context.pair] & (score <= limit)
+        wrong = np.zeros(len(columns), bool)
+        wrong[context.pair[bad & ~excused & case.received]] = True
+        excused &= ~wrong[context.pair] | (score <= own[context.pair])
+    if not excused.any():
+        return opinions
+    return replace(
+        opinions,
+        verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
+        rule=np.where(excused, CODES["C-2"], opinions.rule).astype(np.int8),
+    )
+
+
+def _are_noisy(case: Case) -> bool:
+    """The runs are known to be noisy: other dtypes, other kernels, a fused call against the calls that do the same, or 16-bit
+    numbers in common use."""
+    context = case.context
+    if have_other_dtypes(context) or use_other_kernels(case.target, case.golden):
+        return True
+    half = np.array([name in _HALF for name in context.dtypes] + [False])[context.t_dtype]
+    tensors = context.t_dtype >= 0
+    return bool((case.pairs.method == Method.FUSED).any() or (tensors.any() and half[tensors].mean() >= _COMMON))
+
+
+def use_other_kernels(target: RankDump, golden: RankDump) -> bool:
+    """The runs say themselves that they computed with other kernels: another torch or accelerator, other instructions or another
+    number of threads. Then equal bits of some calls do not promise equal bits of the next."""
+    runs = target.header.run, golden.header.run
+    if runs[0] is None or runs[1] is None:
+        return False
+    return _kernels(runs[0]) != _kernels(runs[1])
+
+
+def _kernels(run: Run) -> list[object]:
+    processor = [] if run.accelerators else [run.numerics.get(name) for name in _KERNELS]
+    return [run.versions.get("torch"), sorted(run.accelerators), *processor]
+
+
+def excuse_updates(case: Case, opinions: ItemOpinions) -> ItemOpinions:
+    """The opinions with a warning for each No of a weight that an optimizer of an earlier step moved by a gradient of pure
+    rounding. The gradient that it gets in this step shows which ones these are."""
+    context, columns = case.context, case.columns
+    bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED)
+    if not case.history.differs or not bad.any():
+        return opinions
+    cancels = (opinions.rule == CODES["C-1"]) & (context.pair < context.end)
+    sums = {(columns.labels[context.pair[row]], int(context.elements[row])) for row in np.flatnonzero(cancels).tolist()}
+    weights = np.flatnonzero(bad & holds_weight(case.target, context, columns.kind))
+    excused = [
+        row for row in weights.tolist() if (columns.labels[context.pair[row]], int(context.elements[row])) in sums
+    ]
+    verdict, rule = opinions.verdict.copy(), opinions.rule.copy()
+    verdict[excused], rule[excused] = int(Verdict.WARNING), CODES["C-1"]
+    return replace(opinions, verdict=verdict, rule=rule)

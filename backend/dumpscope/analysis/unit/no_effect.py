@@ -1,0 +1,117 @@
+"""What differs between two programs and changes nothing: an argument, or a tensor beside None, of a call whose results agree; and
+calls of one side that only prepare an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from dumpscope.analysis.unit.case import Case
+from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
+from dumpscope.domain.records import Bool, Int64, Kind, NodeKind, Role, State
+from dumpscope.match.forms import is_added
+from dumpscope.verdict.rules import CODES
+
+COMMUNICATION = "Distributed."
+
+
+def excuse_without_effect(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> ItemOpinions:
+    """The opinions with a warning for each No of an argument, or of a tensor that the other side has as None, at a call whose
+    results agree.
+
+    The results of an API call must be equal. Those of a module may be as far apart as the noise of the pair: calls inside it
+    are judged by themselves. named: node pairs of findings
+    """
+    columns, context = case.columns, case.context
+    argument = (opinions.rule == CODES["V-1"]) & case.received
+    bare = (context.kind == Kind.NONE) | context.kind_differs
+    beside_none = (opinions.rule == CODES["S-2"]) & bare & _one_is_none(case)
+    bad = (opinions.verdict == Verdict.NO) & (argument | beside_none)
+    if not bad.any():
+        return opinions
+    module = columns.kind == NodeKind.MODULE
+    with np.errstate(invalid="ignore"):
+        limit = np.where(module, columns.threshold, 0.0)
+        agrees = _worst_output(case, opinions) <= limit
+    agrees[list(named)] = False
+    excused = bad & agrees[context.pair] & (argument | module[context.pair])
+    return replace(
+        opinions,
+        verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
+        rule=np.where(excused, CODES["V-3"], opinions.rule).astype(np.int8),
+    )
+
+
+def _one_is_none(case: Case) -> Bool:
+    """By item pair: one side holds None."""
+    context = case.context
+    found = np.zeros(len(context), bool)
+    for dump, items in ((case.target, context.target), (case.golden, context.golden)):
+        if len(dump.items):
+            found |= (items >= 0) & (dump.items.kind[items] == Kind.NONE)
+    return found
+
+
+def _worst_output(case: Case, opinions: ItemOpinions) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """By node pair: the largest score of a tensor that both sides made, nan where there is none."""
+    rows = ~case.received & (case.facts.outcome == Outcome.COMPARED) & ~np.isnan(opinions.score)
+    out = np.full(len(case.columns), np.nan)
+    np.fmax.at(out, case.context.pair[rows], opinions.score[rows])
+    return out
+
+
+def only_prepares(case: Case) -> Bool:
+    """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
+
+    It makes nothing but positions, truth values and masks; it gives back what it took (a dropout that drops nothing); it
+    communicates; or it is a module, whose calls speak for themselves.
+    """
+    columns, context = case.columns, case.context
+    if np.isnan(case.opinions.score).all():
+        return np.zeros(len(columns), bool)
+    mask = is_added(context, golden=False) | is_added(context, golden=True)
+    other = ~(mask | _one_sided_exact(case)) & (context.kind == Kind.TENSOR)
+    makes, computes = np.zeros(len(columns), bool), np.zeros(len(columns), bool)
+    makes[context.pair[context.role == Role.OUTPUT]] = True
+    computes[context.pair[other & (context.role == Role.OUTPUT)]] = True
+    talks = np.array([label.startswith(COMMUNICATION) for label in columns.labels], bool)
+    found: Bool = columns.alone & ((makes & ~computes) | talks | _holds_calls(case))
+    for pair in np.flatnonzero(columns.alone & columns.extra & ~found).tolist():
+        found[pair] = _gives_back(case, pair)
+    return found
+
+
+def _holds_calls(case: Case) -> Bool:
+    """By node pair: a module inside which calls of modules or functions were recorded."""
+    found: Bool = case.columns.kind == NodeKind.MODULE
+    for dump, nodes in ((case.target, case.pairs.target), (case.golden, case.pairs.golden)):
+        parents = dump.tree.parent[: len(dump.nodes)][dump.nodes.kind != NodeKind.GRADIENT]
+        around = np.zeros(len(dump.tree) + 1, bool)
+        around[parents] = True
+        found &= (nodes < 0) | around[nodes]
+    return found
+
+
+def _gives_back(case: Case, pair: int) -> bool:
+    """All tensors that a call made have the statistics and the size of one that it took."""
+    context = case.context
+    target = case.pairs.target[pair] >= 0
+    stats, state = (context.t_stats, context.t_state) if target else (context.g_stats, context.g_state)
+
+    def contents(rows: Int64) -> set[tuple[int, bytes]]:
+        tensors = rows[(context.kind[rows] == Kind.TENSOR) & (state[rows] == State.FINITE).all(axis=1)]
+        return {(int(context.elements[row]), stats[row].tobytes()) for row in tensors.tolist()}
+
+    made = contents(case.outputs_of(pair))
+    return bool(made) and made <= contents(case.inputs_of(pair))
+
+
+def _one_sided_exact(case: Case) -> Bool:
+    """By item pair: the dtype of the side that has it is one of whole numbers or truth values."""
+    context = case.context
+    exact = np.array([not any(word in name for word in ("float", "complex")) for name in context.dtypes] + [False])
+    dtype = np.where(context.t_dtype >= 0, context.t_dtype, context.g_dtype)
+    found: Bool = exact[dtype] & (dtype >= 0)
+    return found
