@@ -185,6 +185,26 @@ def test_without_tensors_nobody_claims_that_a_pick_was_right(tmp_path: Path) -> 
     assert '"list": ["Torch.topk.0"]' in first.advice
 
 
+@pytest.mark.parametrize("tensors", [False, True])
+def test_the_lesser_of_two_integers_is_no_index(tmp_path: Path, tensors: bool) -> None:
+    """Buckets of relative positions: torch.min of two tensors picks nothing that could be a tie."""
+
+    def run(name: str, bad: bool) -> Path:
+        run = Recording(tmp_path / name, tensors=tensors)
+        x = begin(run)
+        far, most = np.arange(16) * 2, np.full(16, 15)
+        bucket = np.minimum(far, most)
+        if bad:
+            bucket[12] -= 3
+        run.call("Torch.min.0.forward", [far, most], [bucket])
+        bias = random(4, 16)[bucket][:, None]
+        run.call("Tensor.__add__.0.forward", [x, bias], [(x + bias).astype(np.float32)])
+        return run.done()
+
+    origin = only(run("t", True), run("g", False))
+    assert (origin.node, origin.kind) == ("Torch.min.0.forward", "computation")
+
+
 def test_a_sort_whose_indices_are_no_permutation_is_wrong_also_by_statistics(tmp_path: Path) -> None:
     def run(name: str, order: list[int]) -> Path:
         run = Recording(tmp_path / name)

@@ -24,9 +24,15 @@ NO_PERMUTATION: Final = "sum"
 
 
 def is_order_only(case: Case, pair: int, items: Int64) -> bool:
-    """A call that sorts or picks returns other indices and, if it returns values too, equal ones."""
+    """A call that sorts or picks returns other indices and, if it returns values too, equal ones. `max` and `min` of two tensors,
+    or without indices, pick nothing."""
     label, direction = case.columns.labels[pair].rpartition(".")[2], case.columns.direction[pair]
-    integers = bool(is_exact_kind(case.context)[items].all())
+    context = case.context
+    integers = bool(is_exact_kind(context)[items].all())
+    if label in ("max", "min"):
+        tensors, made = case.inputs_of(pair), case.outputs_of(pair)
+        if (context.kind[tensors] == Kind.TENSOR).sum() != 1 or (context.kind[made] == Kind.TENSOR).sum() < 2:
+            return False
     return label in ORDERING and direction == Direction.FORWARD and integers
 
 

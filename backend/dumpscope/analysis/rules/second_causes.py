@@ -30,12 +30,11 @@ FINITE: Final = SMOOTH | KINKED | {"softmax", "Softmax"}
 LINEAR: Final = frozenset({"addmm", "bmm", "conv1d", "conv2d", "conv3d", "linear", "matmul", "mm"})
 """Sums of products. These may cancel, so only a result that is a hundred times worse than what went in tells something."""
 
-BY_TENSORS: Final = 10.0
-"""How many times its input's error that of a result is, at least: of operations by element, where every element is seen."""
-BY_STATISTICS: Final = 30.0
-"""The same where only statistics are."""
+BY_ELEMENT: Final = 10.0
+"""How many times its input's error that of a result is, at least, of operations by element. Only tensors show it: the statistics
+of what a norm made are nearly the same whatever it holds."""
 BY_SUMS: Final = 100.0
-"""The same of sums of products, which only tensors show."""
+"""The same of sums of products."""
 CLEAR: Final = 30.0
 """Thresholds by which the result differs at least."""
 BORN: Final = "born"
@@ -120,12 +119,11 @@ def _count_times(case: Case, pair: int, word: str, *, backward: bool) -> float:
     in_score, out_score = float(columns.in_score[pair]), float(columns.out_score[pair])
     if not 0 < in_score < np.inf or not np.isfinite(out_score):
         return 0.0
-    tensors = bool((facts.unequal[rows] >= 0).all())
-    if word in LINEAR:
-        limit = BY_SUMS if tensors and not backward else np.inf
-        size = 1.0
-    else:
-        limit = BY_TENSORS if tensors else BY_STATISTICS
+    if not (facts.unequal[rows] >= 0).all() or (word in LINEAR and backward):
+        return 0.0
+    limit, size = BY_SUMS, 1.0
+    if word not in LINEAR:
+        limit = BY_ELEMENT
         size = 1.0 if backward else _norm(case, case.outputs_of(pair)) / max(_norm(case, case.inputs_of(pair)), 1e-30)
     times = out_score / in_score * size
     return times if times > limit else 0.0
