@@ -114,22 +114,27 @@ def _match_paths(matching: Matching, names: LayerNames) -> None:
     """Align the calls in modules whose paths a layer_mapping makes equal, by the functions' names alone: frameworks put other
     words before them (`Mint.cos`, `Torch.cos`), and an entry may move a call into another module."""
     target, golden = matching.target, matching.golden
-    there: dict[str, list[tuple[int, str]]] = {}
-    for entry, path in _calls_in_modules(golden):
-        module, _, function = path.rpartition(".")
-        there.setdefault(module, []).append((entry, function))
-    here: dict[str, list[tuple[int, str]]] = {}
-    for entry, path in _calls_in_modules(target):
-        module, _, function = names.path(path).rpartition(".")
-        here.setdefault(module, []).append((entry, function))
-    for module, ts in here.items():
+    there = _by_module(_calls_in_modules(golden))
+    for module, ts in _by_module((entry, names.path(path)) for entry, path in _calls_in_modules(target)).items():
         gs = there.get(module, [])
-        keys = [
-            [(function, side.again(entry)) for entry, function in some] for side, some in ((target, ts), (golden, gs))
-        ]
-        for i, j in align(*keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i][0], gs[j][0])):  # type: ignore[misc]
+        t_keys = [(function, target.again(entry)) for entry, function in ts]
+        g_keys = [(function, golden.again(entry)) for entry, function in gs]
+        for i, j in align(
+            t_keys,
+            g_keys,
+            lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i][0], gs[j][0]),  # type: ignore[misc]
+        ):
             t, g = ts[i][0], gs[j][0]
             matching.pair(t, g, None if target.label[t] == golden.label[g] else Method.MAPPED)
+
+
+def _by_module(calls: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, str]]]:
+    """Entry and function of each call, by the path of its module."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for entry, path in calls:
+        module, _, function = path.rpartition(".")
+        found.setdefault(module, []).append((entry, function))
+    return found
 
 
 def _calls_in_modules(side: Side) -> Iterator[tuple[int, str]]:
