@@ -17,7 +17,9 @@ def test_a_healthy_pair_is_written_as_a_policy_that_compare_takes(
     assert "forward tensor" in said
     assert f"--policy {policy}" in said
     assert load_policy(policy.read_text()).name == "calibrated"
-    assert status(["compare", str(dumps / "target_bf16"), str(dumps / "golden"), "--policy", str(policy)]) in (0, 1)
+    assert status(
+        ["compare", str(dumps / "target_bf16"), str(dumps / "golden"), "--step", "0", "--policy", str(policy)]
+    ) in (0, 1)
     assert "policy calibrated" in capsys.readouterr().out
 
 

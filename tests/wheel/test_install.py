@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
-import pip as pip_package
 import pytest
 
 from wheel.conftest import PIP, ROOT
 
 PREFIX = "dumpscope/bundled/"
-RUNNER = Path(pip_package.__file__).with_name("__pip-runner__.py")
-"""What `pip --python` starts in turn."""
+RUNNER = Path(sysconfig.get_path("purelib")) / "pip" / "__pip-runner__.py"
+"""What `pip --python` starts in turn. Importing pip to ask for its place would make setuptools fail in this process."""
 
 
 def contents(wheel: Path, prefix: str = "") -> dict[str, bytes]:

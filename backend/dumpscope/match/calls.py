@@ -14,7 +14,7 @@ from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
 from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Matching
-from dumpscope.match.operators.aten import find_operators
+from dumpscope.match.operators.aten import find_operators, is_operator
 from dumpscope.match.operators.fusion import find_fusions
 from dumpscope.match.operators.fusion_rules import Rule
 from dumpscope.match.operators.operations import operation
@@ -214,11 +214,14 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
 
 
 def _match_spellings(matching: Matching) -> None:
-    """Pair calls of one operation by two names (`x @ y` and `torch.matmul`) that stand in one place and take the same tensors."""
+    """Pair calls of one operation by two names (`x @ y` and `torch.matmul`) that stand in one place and take the same tensors.
+
+    Operators beside functions take other arguments; `find_operators` pairs them.
+    """
     target, golden = matching.target, matching.golden
     for gap in list(find_gaps(matching)):
-        ts = [t for t in computing(target, gap.target) if target.kind[t] == NodeKind.API and matching.free_target(t)]
-        gs = [g for g in computing(golden, gap.golden) if golden.kind[g] == NodeKind.API and matching.free_golden(g)]
+        ts = [t for t in _functions(target, gap.target) if matching.free_target(t)]
+        gs = [g for g in _functions(golden, gap.golden) if matching.free_golden(g)]
         t_keys, g_keys = [operation(target.label[t]) for t in ts], [operation(golden.label[g]) for g in gs]
         if not set(t_keys) & set(g_keys):
             continue
@@ -229,6 +232,13 @@ def _match_spellings(matching: Matching) -> None:
         for i, j in align(t_keys, g_keys, weight):
             if weight(i, j):
                 matching.pair(ts[i], gs[j])
+
+
+def _functions(side: Side, entries: list[int]) -> list[int]:
+    """Those of these entries that are computing calls of functions, not of operators."""
+    return [
+        entry for entry in computing(side, entries) if side.kind[entry] == NodeKind.API and not is_operator(side, entry)
+    ]
 
 
 def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:

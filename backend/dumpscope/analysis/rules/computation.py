@@ -66,7 +66,7 @@ class Computation(Rule):
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
         if finding.variant == UNJUDGED and isinstance(finding.detail, int):
             seen = case.columns.names[finding.detail]
-            return [phrase("origin.unjudged", call=seen), *describe_items(case, finding)]
+            return [phrase("origin.unjudged", call=seen), *describe_items(case, finding.items, finding.pair)]
         word = "overflow" if finding.kind == "overflow" and finding.variant != SATURATED else "computation"
         if word == "overflow" and _is_finite(case, finding.items):
             word = "overflow_golden"
@@ -86,7 +86,7 @@ class Computation(Rule):
         return [
             phrase(f"origin.{word}", inputs=[_describe_inputs(case, finding.pair)]),
             *special,
-            *describe_items(case, finding),
+            *describe_items(case, finding.items, finding.pair),
             *([phrase("origin.blind", places=", ".join(places[:5]))] if places else []),
             *(
                 _count_unjudged(case, finding.pair)

@@ -61,7 +61,7 @@ class GrowingError(Rule):
         assert isinstance(drift, Drift)
         if finding.variant == STEPPED:
             said = {"factor": _round(drift.factor), "high": f"{columns.out_score[drift.steepest]:.2g}"}
-            return [phrase("origin.jump", **said), *describe_items(case, finding)]
+            return [phrase("origin.jump", **said), *describe_items(case, finding.items, finding.pair)]
         smooth = drift.factor <= JUMP
         more = {} if smooth else {"steepest": columns.names[drift.steepest], "factor": _round(drift.factor)}
         grown = phrase(
@@ -73,7 +73,7 @@ class GrowingError(Rule):
             low=f"{columns.out_score[drift.first]:.2g}",
             high=f"{columns.out_score[drift.last]:.2g}",
         )
-        return [grown, *describe_items(case, finding)]
+        return [grown, *describe_items(case, finding.items, finding.pair)]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return advise_by_kind(case, finding)

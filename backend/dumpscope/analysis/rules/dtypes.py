@@ -42,7 +42,7 @@ class Dtypes(Rule):
         said = [phrase(word, place=name_in_call(case, row), **dtypes)]
         if isinstance(shown, int) and shown != finding.pair:
             said.append(phrase("origin.dtype_shows", node=case.columns.names[shown]))
-        return [*said, *describe_items(case, finding, finding.items[1:])]
+        return [*said, *describe_items(case, finding.items[1:], finding.pair)]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return [phrase("advice.dtype")]

@@ -22,12 +22,12 @@ _SHOWN: Final = 2
 _NAMED: Final = 6
 
 
-def describe_items(case: Case, finding: Finding, rows: Sequence[int] | None = None) -> list[Phrase]:
-    """The first item pairs that show a finding; those of another call than the finding's are named with their call.
+def describe_items(case: Case, rows: Sequence[int], pair: int | None = None) -> list[Phrase]:
+    """The first item pairs that show a finding.
 
-    rows: the finding's items unless given
+    pair: node pair that the sentences before speak of; items of another call are named with their call. None: they are its own
     """
-    return [describe_item(case, row, finding.pair) for row in (finding.items if rows is None else rows)[:_SHOWN]]
+    return [describe_item(case, row, pair) for row in rows[:_SHOWN]]
 
 
 def count_group(finding: Finding) -> list[Phrase]:
@@ -88,12 +88,11 @@ def describe_birth(case: Case, finding: Finding) -> list[Phrase]:
     return [phrase("origin.born_backward", forward=name)]
 
 
-def describe_item(case: Case, row: int, pair: int) -> Phrase:
-    """How the two sides of an item pair differ, with its numbers. pair: the node pair that the sentence speaks of"""
-    own = int(case.context.pair[row]) == pair
-    place = (
-        name_in_call(case, row) if own else f"{case.columns.names[case.context.pair[row]]}.{name_in_call(case, row)}"
-    )
+def describe_item(case: Case, row: int, pair: int | None = None) -> Phrase:
+    """How the two sides of an item pair differ, with its numbers. pair: as for `describe_items`"""
+    place, own = name_in_call(case, row), int(case.context.pair[row])
+    if pair is not None and own != pair:
+        place = f"{case.columns.names[own]}.{place}"
     facts = case.facts
     if facts.outcome[row] == Outcome.SHAPE:
         shapes = (_shape(side.items, int(items[row])) for side, items in _sides(case))

@@ -23,7 +23,7 @@ class Modules(Rule):
         return _find(case, {one.pair for one in found if one.kind != "weight"})
 
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
-        return [phrase("origin.module"), *describe_items(case, finding)]
+        return [phrase("origin.module"), *describe_items(case, finding.items, finding.pair)]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return advise_by_kind(case, finding)

@@ -58,9 +58,9 @@ class SecondCauses(Rule):
 
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
         if finding.variant == BORN:
-            return [phrase("origin.second_born"), *describe_items(case, finding)]
+            return [phrase("origin.second_born"), *describe_items(case, finding.items, finding.pair)]
         times = f"{finding.detail:.2g}" if isinstance(finding.detail, float) and finding.detail < 1000 else "1000"
-        return [phrase("origin.second", times=times), *describe_items(case, finding)]
+        return [phrase("origin.second", times=times), *describe_items(case, finding.items, finding.pair)]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return advise_by_kind(case, finding)

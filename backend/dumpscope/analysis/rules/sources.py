@@ -74,7 +74,7 @@ class Sources(Rule):
         return _find_first_visible(case) if comparable and not found else []
 
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
-        shown = describe_items(case, finding)
+        shown = describe_items(case, finding.items, finding.pair)
         if not finding.hidden:
             return [phrase("origin.input"), *shown, *count_group(finding)]
         return [_name_last_call(case, finding.pair), *describe_birth(case, finding), *shown]

@@ -36,7 +36,7 @@ class Structure(Rule):
         calls = [_name_calls(case, "target", target)] if target else []
         calls += [_name_calls(case, "golden", golden)] if golden else []
         if finding.items:
-            return [*calls, phrase("origin.follows"), *describe_items(case, finding)]
+            return [*calls, phrase("origin.follows"), *describe_items(case, finding.items, finding.pair)]
         columns = case.columns
         if np.isnan(case.opinions.score).all():
             return calls

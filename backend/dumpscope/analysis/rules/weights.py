@@ -49,7 +49,7 @@ class Weights(Rule):
         return [
             phrase("origin.weight", weight=finding.name),
             *_describe_blame(finding.detail),
-            *describe_items(case, finding),
+            *describe_items(case, finding.items, finding.pair),
             *count_group(finding),
         ]
 

@@ -30,7 +30,9 @@ def calibrate(
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=False))
         first, second = (stack.enter_context(open_layout(path)) for path in (one, other))
-        outcome = compare_layouts(first, second, Options(), paths=(str(one), str(other)), progress=progress.say)
+        common = tuple(sorted(set(first.steps) & set(second.steps)))  # one run may have more
+        options = Options(steps=common) if len(first.steps) + len(second.steps) > 2 else Options()
+        outcome = compare_layouts(first, second, options, paths=(str(one), str(other)), progress=progress.say)
         progress.clear()
     found = measure_noise(outcome.units)
     output.write_text(found.policy)
