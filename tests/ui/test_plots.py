@@ -76,11 +76,6 @@ def drawn(page: Page, tab: str) -> None:
     page.wait_for_function(DRAWN, arg=tab)
 
 
-def key(tab: str) -> str:
-    """The key that opens this plot."""
-    return str(TABS.index(tab) + 1)
-
-
 def asked(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -114,7 +109,7 @@ def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: st
     drawn(page, "hist")
     for turn in range(30):
         tab = FIGURES[(turn * 3 + turn // 8) % len(FIGURES)]
-        page.keyboard.press(key(tab))
+        page.keyboard.press(str(TABS.index(tab) + 1))
         if turn % 4 == 3:
             page.keyboard.press("j")
         expect(page.get_by_test_id(f"plot-{tab}")).to_have_attribute("aria-selected", "true")
@@ -125,22 +120,21 @@ def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: st
     drawn(page, "hist")
 
 
-def test_the_scale_of_every_plot_is_switched_and_stands_in_the_address(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab={FIGURES[0]}")
-    for tab in FIGURES:
-        page.keyboard.press(key(tab))
-        drawn(page, tab)
-        log = page.get_by_test_id("plot-log")
-        before = log.is_checked()
-        log.click()
-        expect(page).to_have_url(re.compile(rf"[?&]log={int(not before)}"))
-        expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible()
-        drawn(page, tab)
-        page.reload()
-        drawn(page, tab)
-        assert log.is_checked() != before
-        page.keyboard.press("1" if tab != "hist" else "2")
-        expect(page).not_to_have_url(re.compile("log="))
+@pytest.mark.parametrize("tab", FIGURES)
+def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: str, tab: str) -> None:
+    page.goto(f"{address}?tab={tab}")
+    drawn(page, tab)
+    log = page.get_by_test_id("plot-log")
+    before = log.is_checked()
+    log.click()
+    expect(page).to_have_url(re.compile(rf"[?&]log={int(not before)}"))
+    expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible()
+    drawn(page, tab)
+    page.reload()
+    drawn(page, tab)
+    assert log.is_checked() != before
+    page.keyboard.press("1" if tab != "hist" else "2")
+    expect(page).not_to_have_url(re.compile("log="))
 
 
 def saved(page: Page, kind: str) -> Download:
@@ -150,21 +144,20 @@ def saved(page: Page, kind: str) -> Download:
     return download.value
 
 
-def test_every_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab={FIGURES[0]}")
-    for tab in FIGURES:
-        page.get_by_test_id(f"plot-{tab}").click()
-        drawn(page, tab)
-        picture = saved(page, "png")
-        assert picture.suggested_filename.endswith(".png")
-        data = Path(picture.path()).read_bytes()
-        assert data[:8] == b"\x89PNG\r\n\x1a\n"
-        assert len(data) > 5_000
-        numbers = saved(page, "csv")
-        assert numbers.suggested_filename.endswith(".csv")
-        rows = list(csv.reader(Path(numbers.path()).read_text(encoding="utf-8").splitlines()))
-        assert len(rows) > 1
-        assert {len(row) for row in rows} == {len(rows[0])}
+@pytest.mark.parametrize("tab", FIGURES)
+def test_a_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str, tab: str) -> None:
+    page.goto(f"{address}?tab={tab}")
+    drawn(page, tab)
+    picture = saved(page, "png")
+    assert picture.suggested_filename.endswith(".png")
+    data = Path(picture.path()).read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(data) > 5_000
+    numbers = saved(page, "csv")
+    assert numbers.suggested_filename.endswith(".csv")
+    rows = list(csv.reader(Path(numbers.path()).read_text(encoding="utf-8").splitlines()))
+    assert len(rows) > 1
+    assert {len(row) for row in rows} == {len(rows[0])}
 
 
 def test_only_rows_1_and_5_differ_is_seen_at_once(page: Page, made: str) -> None:
