@@ -421,7 +421,7 @@ def test_no_arguments_show_the_commands() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_command_and_option_has_help_in_every_language(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = {key: template for key, template in catalogue(language)["said"].items() if key.startswith("help.")}
-    used = {"help.no_such_option", "help.missing", "help.bad_value", "help.bad_use"}
+    used = {"help.no_such_option", "help.missing", "help.bad_value"}
     assert status(["--lang", language, "--help"]) == 0
     shown = [capsys.readouterr().out]
     used |= {"help.dumpscope", "help.version", "help.lang", *(key for key in said if key.startswith("help.word."))}
