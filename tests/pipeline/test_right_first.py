@@ -140,7 +140,7 @@ def routed(folder: Path, indices: list[list[int]], *, reaching: float = 1.0, lea
     """Two experts are picked for each row of ROUTER, with the values that belong there, and what follows. least: its smallest"""
     run = Recording(folder, **kept)
     begin(run)
-    router = np.where(ROUTER == ROUTER.min(), np.float32(least), ROUTER)
+    router = np.where(ROUTER.min() == ROUTER, np.float32(least), ROUTER)
     values = -np.sort(-router, axis=1)[:, :2]
     run.call("Torch.topk.0.forward", [router, 2], [values, np.array(indices)], given={"dim": -1})
     x, weight = random(3, 3, 32), random(4, 32, 32)
@@ -279,6 +279,32 @@ def halved(array: Array) -> Array:
     bits = array.astype(np.float32).view(np.uint32)
     kept: Array = ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return kept
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize(("off", "named"), [(3e-5, True), (5e-4, True), (1e-7, False)])
+def test_a_call_in_32_bits_of_a_16_bit_run_is_judged_as_such(
+    tmp_path: Path, tensors: bool, off: float, named: bool
+) -> None:
+    """A loss in float32, of equal float32 logits, that only a rounding to 16 bits inside of it can make so wrong."""
+
+    def run(name: str, by: float) -> Path:
+        run = Recording(tmp_path / name, tensors=tensors)
+        x = halved(random(0, 16, 32))
+        for call in range(4):
+            weight = halved(random(100 + call, 32, 32))
+            y = halved((x @ weight / 6).astype(np.float32))
+            run.call(f"Functional.linear.{call}.forward", [Typed(x, "torch.bfloat16"), Typed(weight, "torch.bfloat16")],
+                     [Typed(y, "torch.bfloat16")])  # fmt: skip
+            x = y
+        made = np.array(np.square(x).mean() * (1 + by), np.float32)
+        run.call("Functional.cross_entropy.0.forward", [x, np.arange(16)], [made])
+        return run.done()
+
+    answer = ask(run("t", off), run("g", 0.0))
+    assert [(one.node, one.kind) for one in answer.origins] == (
+        [("Functional.cross_entropy.0.forward", "computation")] if named else []
+    )
 
 
 @pytest.mark.parametrize("kept", [("outer", "cat", "cos"), ("cat", "cos"), ("outer", "cos"), ("cos",)])

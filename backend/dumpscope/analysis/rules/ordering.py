@@ -86,9 +86,9 @@ def check_order(case: Case, pair: int) -> PickCheck | str | None:
 def _picks_others(case: Case, pair: int) -> bool:
     """By statistics alone, other elements were picked, and hardly because some are equal.
 
-    The same elements in another order have the same statistics, as all of a sort have. Another element of equal size may stand for one only at the
-    border of what is picked. Two numbers of 32 bits are rarely equal there, unless they are zeros or come from 16 bits; and
-    runs that agree to the bit before have the same kernels, which take the same of equal elements.
+    The same elements in another order have the same statistics, as all of a sort have. Another element of equal size may stand
+    for one only at the border of what is picked. Two numbers of 32 bits are rarely equal there, unless they are zeros or come
+    from 16 bits; and runs that agree to the bit before have the same kernels, which take the same of equal elements.
     """
     context, columns = case.context, case.columns
     picking = picking_of(case.target, int(case.pairs.target[pair])) if case.pairs.target[pair] >= 0 else None

@@ -26,8 +26,8 @@ from dumpscope.analysis.ranks.origins import (
     time_key,
 )
 from dumpscope.analysis.reference import hide_golden_faults, target_at_fault
-from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.ordering import excuse_ties
+from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.setting_differences import find_setting_differences
 from dumpscope.analysis.unit.calls import stack_of
