@@ -42,8 +42,8 @@ BY_SUMS: Final = 100.0
 """The same of sums of products."""
 BY_STATISTICS: Final = 5.0
 """How many times more the norm of a result differs, at least, than the statistics of its input do and chance explains. What a
-norm made has nearly the same statistics whatever it holds; but then a result by element has nearly the same ones too, up to what the
-choice of so many elements does."""
+norm made has nearly the same statistics whatever it holds; but then a result by element has nearly the same ones too, up to what
+the choice of so many elements does."""
 UNSEEN: Final = 50.0
 """How many times the worst score of all calls since the first cause that of a sum of products is, at least, if only statistics
 were stored. An error that many such sums passed on unseen cannot be that large."""
