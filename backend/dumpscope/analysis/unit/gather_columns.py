@@ -50,7 +50,7 @@ def gather_columns(
     excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.add_to(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
-    quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
+    quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, backward, bulk)
     quiet = quiet and not use_other_kernels(target, golden) and not (pairs.method == Method.FUSED).any()
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]

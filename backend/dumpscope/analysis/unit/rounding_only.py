@@ -51,21 +51,21 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
     found: Bool = excused.copy()
-    keys = {_numbers(context, row) for row in np.flatnonzero(excused).tolist()}
+    keys = {numbers_of(context, row) for row in np.flatnonzero(excused).tolist()}
     received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
     optimizer = differs & (context.pair >= context.end)
     for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
         rows = np.arange(*np.searchsorted(context.pair, [pair, pair + 1]))
-        known = np.array([_numbers(context, row) in keys for row in rows.tolist()], bool)
+        known = np.array([numbers_of(context, row) in keys for row in rows.tolist()], bool)
         taken = known
         if pair >= context.end and (known & received[rows]).any():
             taken = differs[rows]
         found[rows[taken & bad[rows]]] = True
-        keys.update(_numbers(context, row) for row in rows[taken].tolist())
+        keys.update(numbers_of(context, row) for row in rows[taken].tolist())
     return found
 
 
-def _numbers(context: Context, row: int) -> tuple[int, bytes, bytes]:
+def numbers_of(context: Context, row: int) -> tuple[int, bytes, bytes]:
     """What both sides stored of an item, by which the same tensors are known again; without statistics none is."""
     if not context.t_state[row].any():
         return -1 - row, b"", b""
