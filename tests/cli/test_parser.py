@@ -61,7 +61,7 @@ def test_a_line_is_read(line: str, said: dict[str, Any]) -> None:
     [
         ("", "SOURCE is missing."),
         ("a --loud", "There is no option --loud."),
-        ("a -xy", "There is no option -xy."),
+        ("a -xy", "There is no option -x."),
         ("a --out x", "There is no option --out."),
         ("a --level ten", "Bad value for --level: 'ten' is no whole number"),
         ("a --level 10", "Bad value for --level: 10 is more than 9"),

@@ -1,17 +1,19 @@
 """The parser of the command line: the options and arguments of a command are the annotated parameters of its function.
 
-It imports next to nothing: a comparison of small dumps takes less time than a general parser needs to be imported.
+click splits the line. typer, which reads such annotations too, imports pydantic: a quarter of the time of a small comparison.
 """
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from inspect import Parameter as Declared, signature
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+import click
 
 from dumpscope.errors import UsageError
 from dumpscope.texts import say, tell
@@ -86,6 +88,16 @@ class Parameter:
             raise self.wrong(say("cli.number_too_large", number=value, limit=high))
         return value
 
+    def parsed(self) -> click.Parameter:
+        """What click reads it by. click shows no message of its own, so that every message is in the catalogue."""
+        if not self.opts:
+            return click.Argument(
+                [self.name], type=self.read, required=False, nargs=-1 if self.many else 1, default=self.default
+            )
+        if self.kind is bool:
+            return click.Option([self.name, *self.opts], is_flag=True, default=self.default)
+        return click.Option([self.name, *self.opts], type=self.read, multiple=self.many, default=self.default)
+
     def wrong(self, why: str) -> UsageError:
         return UsageError(say("help.bad_value", name=self.label, why=why))
 
@@ -130,68 +142,34 @@ class Command:
             if get_origin(hints[one.name]) is Annotated
         ]
         self._arguments = [one for one in self.params if not one.opts]
-        self._options = {name: one for one in self.params for name in one.opts}
 
     def run(self, words: Sequence[str]) -> int:
         """Call the function with what the words say, or print the help. Returns the exit status. Raises UsageError."""
         given = self._read(words)
-        if given is None:
+        if given.pop("help"):
             print(self.get_help())
             return 0
         for one in self.params:
-            if one.name not in given:
-                if one.required:
-                    raise UsageError(say("help.missing", name=one.label))
-                given[one.name] = one.default
+            if one.required and given[one.name] is None:
+                raise UsageError(say("help.missing", name=one.label))
         return self._function(**given, **({} if self._own is None else {self._own: self}))
 
-    def _read(self, words: Sequence[str]) -> dict[str, Any] | None:
-        """Values by the names of their parameters; None where the help is asked for."""
-        given: dict[str, Any] = {}
-        loose: list[str] = []
-        help = False
-        rest = iter(words)
-        for word in rest:
-            if word == "--":
-                loose += rest
-            elif word == HELP:
-                help = True
-            elif word.startswith("-") and word != "-":
-                self._take(word, rest, given)
-            else:
-                loose.append(word)
-        if help:
-            return None
-        for one in self._arguments:
-            if one.many and loose:
-                given[one.name], loose = [one.read(word) for word in loose], []
-            elif loose:
-                given[one.name] = one.read(loose.pop(0))
-        if loose:
-            raise UsageError(say("cli.unexpected_argument", word=loose[0]))
-        return given
-
-    def _take(self, word: str, rest: Iterator[str], given: dict[str, Any]) -> None:
-        """Read an option, and its value from the rest of the line. `--name value`, `--name=value`, `-n value`, `-nvalue`"""
-        name, equals, value = word.partition("=")
-        if not word.startswith("--"):
-            name, value = word[:2], word[2:]
-            equals = value
-        one = self._options.get(name)
-        if one is None:
-            raise UsageError(say("help.no_such_option", option=name if word.startswith("--") else word))
-        if one.kind is bool:
-            if equals:
-                raise one.wrong(say("cli.flag_takes_no_value"))
-            given[one.name] = True
-            return
-        if not equals:
-            following = next(rest, None)
-            if following is None:
-                raise one.wrong(say("cli.value_missing"))
-            value = following
-        found = one.read(value)
-        given[one.name] = [*given.get(one.name, ()), found] if one.many else found
+    def _read(self, words: Sequence[str]) -> dict[str, Any]:
+        """Values by the names of their parameters. Raises UsageError."""
+        help = click.Option([HELP], is_flag=True)
+        command = click.Command(self.name, params=[*(one.parsed() for one in self.params), help], add_help_option=False)
+        try:
+            context = command.make_context(self.name, list(words), allow_extra_args=True)
+        except click.NoSuchOption as error:
+            raise UsageError(say("help.no_such_option", option=error.option_name)) from None
+        except click.BadOptionUsage as error:
+            one = next(one for one in self.params if error.option_name in one.opts)
+            raise one.wrong(say("cli.flag_takes_no_value" if one.kind is bool else "cli.value_missing")) from None
+        if context.args and not context.params["help"]:
+            raise UsageError(say("cli.unexpected_argument", word=context.args[0]))
+        return {
+            name: list(value) or None if isinstance(value, tuple) else value for name, value in context.params.items()
+        }
 
     def get_help(self) -> str:
         """The help text, in the language of this context."""
