@@ -8,12 +8,12 @@ import stat
 
 from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.archives.limits import Limits
+from dumpscope.readers.archives.limits import DEFAULT, Limits
 from dumpscope.readers.discover import discover
 from dumpscope.readers.file_type import refuse_archive
 
 
-def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = Limits()) -> DumpIndex:
+def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> DumpIndex:
     """Steps and ranks of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
 
     Raises UnreadableError where nothing is a dump, LimitError for an archive past `limits`; an archive that fails leaves

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Kind, Role, State
+from dumpscope.domain.records import Bool, Float64, Int64, Kind, Role, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy, compile_pattern
 
 MAX, MIN, MEAN, NORM = range(4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,3 +19,6 @@ class Limits:
     ratio: int = 200
     free: int = 64 << 20
     idle: int = 20_000
+
+
+DEFAULT: Final = Limits()
