@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../texts/useTranslation";
 import { useCancel, useCompareAgain } from "../../api/changes";
 import { useJob } from "../../api/jobs";
 import { refreshComparison, useComparison } from "../../api/records";

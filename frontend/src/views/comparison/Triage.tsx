@@ -1,6 +1,6 @@
 import { SegmentedControl } from "@mantine/core";
 import { memo, type ReactNode, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../texts/useTranslation";
 import { fetchNodes, useStrip } from "../../api/comparison/nodes";
 import type { Comparison, Job } from "../../api/types";
 import { NO_FILTER } from "../../base/address/address";

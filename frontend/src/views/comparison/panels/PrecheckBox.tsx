@@ -1,6 +1,6 @@
 import { Button, FileButton } from "@mantine/core";
 import { useCallback, useState } from "react";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../../texts/useTranslation";
 import {
   serverCommand,
   useCallPrecheck,

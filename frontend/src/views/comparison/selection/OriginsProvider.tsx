@@ -1,7 +1,7 @@
 /** The origin that the banner shows, and the way to the next one. */
 import { createContext, type ReactNode, useEffect, useState } from "react";
-import { useTranslation } from "react-i18next";
 import type { Origin } from "../../../api/types";
+import { useTranslation } from "../../../texts/useTranslation";
 import { useSay } from "./notice";
 import { useRequired } from "./required";
 import { firstOpenOrigin, useResult } from "./result";
