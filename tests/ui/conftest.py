@@ -26,14 +26,11 @@ from playwright.sync_api import (
 )
 from warm_python import warm_python
 
+from ui.expecting import PATIENCE
 from ui.watching import LARGEST_REPLY, Watched, watching
 
 PLAIN = "plain.test"
 """A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
-
-PATIENCE = 120_000
-"""Milliseconds that a page may take to show what a test expects. A wait ends when what it waits for is there, so a long one costs
-time only where a test fails; a machine may be several times slower than its authors', and others may use it."""
 
 TEST_SECONDS = 1200
 """What a test with several such waits may take."""

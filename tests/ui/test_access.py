@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import PATIENCE, PLAIN, Server
 from ui.driving import known, ready
+from ui.expecting import expect
 
 TOKEN = "open-sesame"
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from ui.conftest import Server
 from ui.driving import ask, finished, known, register, start
+from ui.expecting import expect
 
 
 def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
 from ui.driving import compare, known
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from ui.conftest import FLAGS, PATIENCE, Server
 from ui.driving import ask
+from ui.expecting import expect
 
 DROP = """
 (zone, files) => {
