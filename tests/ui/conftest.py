@@ -35,8 +35,8 @@ PLAIN = "plain.test"
 TEST_SECONDS = 1200
 """What a test with several such waits may take."""
 
-IMPORTED: Final = "dumpscope.api.app,dumpscope.cli,uvicorn"
-"""What a server needs seconds to import."""
+IMPORTED: Final = "dumpscope.api.app,dumpscope.cli.commands.serve,dumpscope.index.store.upgrade,uvicorn"
+"""What a server and its workers need seconds to import."""
 
 VIEW: Final[dict[str, Any]] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"}
 
