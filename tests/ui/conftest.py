@@ -9,13 +9,12 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import (
-    Browser,
     BrowserContext,
     ConsoleMessage,
     Page,
@@ -137,13 +136,6 @@ def playwright() -> Iterator[Playwright]:
 
 
 @pytest.fixture(scope="session")
-def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
-    running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-    yield running
-    running.close()
-
-
-@pytest.fixture(scope="session")
 def profile(
     playwright: Playwright, chromium: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrowserContext]:
@@ -205,6 +197,18 @@ def context(profile: BrowserContext) -> Iterator[BrowserContext]:
 def chinese(chinese_profile: BrowserContext) -> Iterator[Page]:
     yield new_page(chinese_profile)
     forget(chinese_profile)
+
+
+@pytest.fixture
+def page_in(request: pytest.FixtureRequest) -> Callable[[str], Page]:
+    """A page whose reader's language is this one: "en-US" or "zh-CN"."""
+
+    def opened(language: str) -> Page:
+        if language == "zh-CN":
+            return request.getfixturevalue("chinese")
+        return new_page(request.getfixturevalue("context"))
+
+    return opened
 
 
 @pytest.fixture
