@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import finished
+from ui.expecting import expect
 from ui.made import late
 
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -1,10 +1,10 @@
 /** The origin that the banner shows, and the way to the next suspect: the other origins, then the strongest amplifiers. */
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useEffect, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { amplifierOptions } from "../../../api/comparison/nodes";
 import type { NodeRow, Origin } from "../../../api/types";
 import { formatError } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { useSay } from "./notice";
 import { useRequired } from "./required";
 import { firstOpenOrigin, useResult, useShownComparison } from "./result";
