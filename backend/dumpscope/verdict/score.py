@@ -51,7 +51,7 @@ def find_own_rounding(context: Context, facts: Facts, calls: Bool, policy: Polic
     common = _coarsest_common(both[context.pair < context.end])[0]
     tensor = (context.kind == Kind.TENSOR) & ~context.unread
     floating = tensor & (both[:, 0] > 0)
-    fine = floating & (both[:, 0] < common)
+    fine: Bool = floating & (both[:, 0] < common)
     if not fine.any():
         return fine
     received = np.isin(context.role, (Role.INPUT, Role.KWARG, Role.PARAMETER))
