@@ -24,7 +24,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
-from healthy_cases.models import MODELS, Made, calm, fill
+from healthy_cases.models import MODELS, Made, calm, draw, fill
 from model_cases.garbage import Garbage
 from torch import nn
 
@@ -110,6 +110,19 @@ def part_of(batch: Batch, place: int, parts: int) -> Batch:
     return {key: value[place * rows : (place + 1) * rows].clone() for key, value in batch.items()}
 
 
+def asked(batch: Batch, run: dict[str, Any]) -> Batch:
+    """So many rows, so much of each text, and so many more words on its left, which are masked, as `run` asks for."""
+    batch = {key: value[: run.get("rows", len(value))] for key, value in batch.items()}
+    if "length" in run:
+        batch = {key: value[:, : run["length"]] for key, value in batch.items()}
+    if "pads" in run:
+        fills = {"labels": -100, "attention_mask": 0}
+        batch = {
+            key: nn.functional.pad(value, (run["pads"], 0), value=fills.get(key, 3)) for key, value in batch.items()
+        }
+    return batch
+
+
 def train(run: dict[str, Any], record: dict[str, Any], folder: Path, rank: int) -> None:
     size = run.get("ranks", 1)
     grouped = size > 1 or run.get("wrap") in ("ddp", "fsdp1", "fsdp2")
@@ -117,15 +130,17 @@ def train(run: dict[str, Any], record: dict[str, Any], folder: Path, rank: int) 
     if grouped:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
         torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
-    torch.manual_seed(1)
-    random.seed(1)
+    number = run.get("seed", 1)
+    torch.manual_seed(number)
+    random.seed(number)
+    draw(run.get("seed"))
     with torch.backends.mkldnn.flags(enabled=run.get("mkldnn", True)):
         made = MODELS[run["model"]](run)
         some = made.model
         fill(some)
         calm(some)
         dtype = run.get("dtype", "float32")
-        batch = part_of(made.batch, rank, size)
+        batch = asked(part_of(made.batch, rank, size), run)
         if dtype in DTYPES:
             some.to(DTYPES[dtype])
             batch = {
@@ -169,14 +184,14 @@ def recorder(record: dict[str, Any], folder: Path, rank: int) -> Any:
 def library_case(run: dict[str, Any], record: dict[str, Any], folder: Path, rank: int) -> None:
     """A case of bench/model_cases, with other uninitialised memory."""
     from model_cases.cases import CASES  # noqa: PLC0415
-    from model_cases.runs import Captured, seed  # noqa: PLC0415
+    from model_cases.runs import SEED, Captured, seed  # noqa: PLC0415
 
     torch.set_num_threads(1)
     size = CASES[run["case"]].ranks
     if size > 1:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
         torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
-    seed()
+    seed(run.get("seed", SEED))
     settings = {"task": record["task"], "level": record["level"]}
     garbage = run.get("garbage")
     with Garbage(garbage) if garbage is not None else nullcontext():

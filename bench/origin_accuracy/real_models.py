@@ -67,7 +67,8 @@ def score(out: Path, fault: dict[str, Any], task: str) -> Row:
     truth = list(own)
     if not any(name in own for name, _ in differing):
         truth += [name for name, rank in differing if ranks is None or rank in ranks][:1]
-        truth += [name for name in modules if name in {each for each, _ in differing}]
+        around = {*modules, *modules_around(golden, fault["part"], own)}
+        truth += [name for name, _ in differing if name in around and name not in truth]
     answer, _ = compare(target, golden)
     several = bool(fault["beside"])
     right = [
@@ -99,6 +100,19 @@ def score(out: Path, fault: dict[str, Any], task: str) -> Row:
             for one, good in zip(answer.origins, right, strict=True)
         ),
     )  # fmt: skip
+
+
+def modules_around(dump: Path, part: int, nodes: Iterable[str]) -> set[str]:
+    """Nodes of the modules that called these, as the dump tells."""
+    found: set[str] = set()
+    for path in dump.glob(f"step{part}/*/construct.json"):
+        parents = json.loads(path.read_text())
+        for node in nodes:
+            parent = parents.get(node)
+            while isinstance(parent, str) and parent not in found:
+                found.add(parent)
+                parent = parents.get(parent)
+    return found
 
 
 def differences(target: Path, golden: Path, part: int) -> list[tuple[str, int]]:

@@ -8,10 +8,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server
 from ui.driving import known
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 

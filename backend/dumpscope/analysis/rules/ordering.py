@@ -11,7 +11,7 @@ import numpy as np
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.learned_noise import uses_halves
-from dumpscope.analysis.unit.rounding_only import numbers_of
+from dumpscope.analysis.unit.left_over import numbers_of
 from dumpscope.domain.facts import ItemOpinions, Verdict
 from dumpscope.domain.picking import SORTING, PickCheck, WrongPick, picking_of
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, RankDump, State

@@ -46,7 +46,9 @@ norm made has nearly the same statistics whatever it holds; but then a result by
 the choice of so many elements does."""
 UNSEEN: Final = 50.0
 """How many times the worst score of all calls since the first cause that of a sum of products is, at least, if only statistics
-were stored. An error that many such sums passed on unseen cannot be that large."""
+were stored. An error that such sums passed on unseen cannot be that large."""
+PASSED: Final = 2
+"""So many such sums must have passed it on: the first that reads elements in another order is the first to show it."""
 CLEAR: Final = 30.0
 """Thresholds by which the result differs at least."""
 BORN: Final = "born"
@@ -95,6 +97,11 @@ def _find(case: Case, first: int, known: set[int]) -> list[Finding]:
     worse[: first + 1] = False
     words = {pair: operation(columns.labels[pair]) for pair in np.flatnonzero(worse).tolist()}
     before = _worst_before(columns, first)
+    sums = (
+        np.array([operation(label) in LINEAR for label in columns.labels], bool) & columns.leaf & (columns.own_in > 0)
+    )
+    sums[: first + 1] = False
+    before[np.cumsum(sums) - sums < PASSED] = np.inf  # only sums of products ask for it
     found: list[Finding] = []
     for pair, word in words.items():
         if pair in known or word not in FINITE | LINEAR:

@@ -7,6 +7,7 @@ import numpy as np
 from dumpscope.analysis.unit import noise
 from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
+from dumpscope.analysis.unit.left_over import find_left_over
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -35,6 +36,7 @@ def gather_columns(
     """
     names, labels, kind, direction = name_nodes(target, golden, pairs)
     score = _drop_lone_hashes(context, facts, opinions.score)
+    score = score * find_left_over(context, facts, names, kind, direction)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
     own_in = _worst(context, score, ~output & tensor)

@@ -17,7 +17,7 @@ from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
 from dumpscope.pipeline.compare.damage import is_damage
-from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, tell_other_words
+from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, relate_amounts, tell_other_words
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
 from dumpscope.texts import say
@@ -89,6 +89,7 @@ def measure_rank(
         progress=lambda done, text: progress(done * share, _with_early(text, early)),
     )  # fmt: skip
     tell_other_words(target, golden, matched.pairs, context, facts)
+    relate_amounts(target, golden, context, facts)
     if reference is not None:
         distances = measure_distances(
             target, golden, reference, matched.pairs, matched.items, options, threads=threads, cancelled=cancelled,

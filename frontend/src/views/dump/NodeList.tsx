@@ -1,9 +1,10 @@
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
-import { useTranslation } from "react-i18next";
 import { useFindings } from "../../api/dump/overflow";
 import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
 import { say } from "../../texts/serverTexts";
+import { isText } from "../../texts/translation";
+import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../../widgets/basic/MiddleName";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import type { PagedRows } from "../../widgets/lists/usePagedRows";
@@ -23,7 +24,7 @@ interface NodeListProps {
 
 /** Nodes in call order, page by page. */
 export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const idBase = useId();
   const { total, goal, show, selectedAt } = nodes;
   const tall = useVirtualRows(total, ROW);
@@ -93,7 +94,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
               <span className={classes.order}>{row?.ordinal ?? "…"}</span>
               <span>{row && <MiddleName name={row.name} />}</span>
               <span className="dim">
-                {row && (i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind)}
+                {row && (isText(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind)}
               </span>
             </div>
           );

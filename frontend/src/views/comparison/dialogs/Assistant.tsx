@@ -1,12 +1,12 @@
 import { Button, Checkbox, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
 import { useProposals, useRulesPreview } from "../../../api/comparison/matches";
 import type { LeftCall, MatchingPreview, ProposedRule, RuleProposals } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import { SIDES, type Side } from "../../../base/comparison/sides";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";

@@ -1,12 +1,12 @@
 import { Button, Checkbox, Menu, Select } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { type Filter, isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { splitSearch } from "../../../base/address/searchTerms";
 import { CAUSES_WITHOUT_PARTNER, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
 import { CLASSES, VERDICTS, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { Empty } from "../../../widgets/basic/States";
