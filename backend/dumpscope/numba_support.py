@@ -38,7 +38,7 @@ def code_folder(function: Any) -> Path | None:
 
 
 def has_code(function: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether the machine code of a function for such arguments is stored; True where it cannot be."""
+    """Whether the machine code of a function for such arguments is stored."""
     if code_folder(function) is None:
         return False
     kinds = tuple(numba.typeof(argument) for argument in arguments)

@@ -304,14 +304,19 @@ class Compiler:
 
 def test_a_kernel_that_was_never_compiled_is_compiled_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler, started = Compiler(), []
-    monkeypatch.setattr(loader, "is_compiled", lambda: False)
+    stored: list[bool] = []
+    monkeypatch.setattr(loader, "is_compiled", lambda: bool(stored))
     monkeypatch.setattr(loader, "_import_kernel", lambda: sys)
     monkeypatch.setattr(loader, "_start_compiler", lambda: started.append(compiler) or compiler)
     ours = loader._Loader()
     assert [ours.module(loader.LOAD_AT) for _ in range(3)] == [None] * 3, "numpy measures meanwhile"
     assert started == [compiler], "it is started once"
-    compiler.ended = 0
+    compiler.ended = 1
+    assert ours.module(loader.LOAD_AT) is None, "it could not store anything"
+    assert started == [compiler], "it is started once"
+    stored.append(True)
     assert [ours.module(loader.LOAD_AT - 1), ours.module(1)] == [None, sys]
+    stored.clear()
     assert loader._Loader().module(loader.COMPILE_AT) is sys, "numpy would take longer than compiling"
 
 

@@ -61,7 +61,7 @@ class _Loader:
     def __init__(self) -> None:
         self._compiler: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._met = 0
+        self._met = self._total = 0
         self._tried = False
         self._module: ModuleType | None = None
 
@@ -71,6 +71,7 @@ class _Loader:
             return self._module
         try:
             self._met += more
+            self._total += more
             if self._met >= LOAD_AT and not self._tried:
                 self._load()
         finally:
@@ -79,23 +80,24 @@ class _Loader:
 
     def _load(self) -> None:
         """Load the kernel, or let another process compile it: then look again after as many bytes."""
-        if self._compiler is not None and self._compiler.poll() is None:
+        if self._total < COMPILE_AT and self._compiler is not None and self._compiler.poll() is None:
             self._met = 0
             return
         try:
-            compiled = self._met >= COMPILE_AT or self._compiler is not None or is_compiled()
+            ready = self._total >= COMPILE_AT or is_compiled()
         except Exception:  # the import below tells why
-            compiled = True
-        if compiled:
+            ready = True
+        if ready:
             self._module = _import_kernel()
             self._tried = True
-        else:
+            return
+        if self._compiler is None:
             self._compiler = _start_compiler()
-            self._met = 0
+        self._met = 0
 
 
 def is_compiled() -> bool:
-    """Whether an earlier process stored the machine code, or there is no place to store it. Imports numba."""
+    """Whether an earlier process stored the machine code. Imports numba."""
     from dumpscope.numba_support import has_code  # noqa: PLC0415
 
     compare = importlib.import_module("dumpscope.metrics.native.fused").compare
