@@ -147,7 +147,7 @@ def _count_times(case: Case, pair: int, word: str, before: float, *, backward: b
     if backward and word in KINKED and not _took_equal_data(case, pair):
         return 0.0
     rows = np.concatenate([case.inputs_of(pair), case.outputs_of(pair)])
-    rows = rows[(case.context.kind[rows] == Kind.TENSOR) & ~is_exact_kind(case.context, rows)]
+    rows = rows[(case.context.kind[rows] == Kind.TENSOR) & ~is_exact_kind(case.context)[rows]]
     scores = case.opinions.score[rows]
     if not len(rows) or not np.isfinite(scores).all() or case.context.unread[rows].any():
         return 0.0
@@ -197,7 +197,7 @@ def _took_equal_data(case: Case, pair: int) -> bool:
 
 
 def _floats(case: Case, rows: Int64) -> Int64:
-    found: Int64 = rows[(case.context.kind[rows] == Kind.TENSOR) & ~is_exact_kind(case.context, rows)]
+    found: Int64 = rows[(case.context.kind[rows] == Kind.TENSOR) & ~is_exact_kind(case.context)[rows]]
     return found
 
 

@@ -56,13 +56,9 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     keys = {numbers_of(context, row) for row in np.flatnonzero(excused).tolist()}
     received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
     optimizer = differs & (context.pair >= context.end)
-    pairs = np.unique(context.pair[(bad & ~excused) | optimizer])
-    starts, stops = (np.searchsorted(context.pair, pairs, side) for side in ("left", "right"))
-    for pair, start, stop in zip(pairs.tolist(), starts.tolist(), stops.tolist(), strict=True):
-        numbers = [numbers_of(context, row) in keys for row in range(start, stop)]
-        if not any(numbers):
-            continue
-        rows, known = np.arange(start, stop), np.array(numbers, bool)
+    for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
+        rows = np.arange(*np.searchsorted(context.pair, [pair, pair + 1]))
+        known = np.array([numbers_of(context, row) in keys for row in rows.tolist()], bool)
         taken = known
         if pair >= context.end and (known & received[rows]).any():
             taken = differs[rows]
