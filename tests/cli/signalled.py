@@ -50,9 +50,9 @@ def copied() -> None:
 
 
 def migrated() -> None:
-    import dumpscope.index.store.upgrade as module  # noqa: PLC0415
+    from alembic import command  # noqa: PLC0415
 
-    after(module.command, "upgrade", send)
+    after(command, "upgrade", send)
 
 
 def told() -> None:
