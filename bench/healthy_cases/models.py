@@ -46,9 +46,19 @@ def model(build: Callable[[dict[str, Any]], Made]) -> Callable[[dict[str, Any]],
     return build
 
 
+_DRAWN = {"weights": 11, "tokens": 5, "images": 6}
+"""Seeds by which numbers are drawn, the same with every version of torch."""
+
+
+def draw(seed: int | None) -> None:
+    """Draw other weights and data from here on; None: as always."""
+    if seed is not None:
+        _DRAWN.update(weights=seed + 1, tokens=seed + 2, images=seed + 3)
+
+
 def fill(some: nn.Module) -> None:
     """Weights and buffers of a model, in their order."""
-    numbers = np.random.RandomState(11)
+    numbers = np.random.RandomState(_DRAWN["weights"])
     seen = set()
     with torch.no_grad():
         for name, value in some.named_parameters():
@@ -73,11 +83,11 @@ def calm(some: nn.Module) -> None:
 
 
 def tokens(rows: int = ROWS, length: int = LENGTH) -> torch.Tensor:
-    return torch.from_numpy(np.random.RandomState(5).randint(3, WORDS, (rows, length)))
+    return torch.from_numpy(np.random.RandomState(_DRAWN["tokens"]).randint(3, WORDS, (rows, length)))
 
 
 def images(*size: int) -> torch.Tensor:
-    return torch.from_numpy(np.random.RandomState(6).standard_normal((ROWS, *size))).float()
+    return torch.from_numpy(np.random.RandomState(_DRAWN["images"]).standard_normal((ROWS, *size))).float()
 
 
 def text(pad: int = 0) -> Batch:

@@ -7,7 +7,6 @@ This process imports what the runs need and computes nothing, so that a run find
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import json
 import logging
@@ -25,33 +24,14 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
-from healthy_cases.models import MODELS, Made, calm, fill
+from healthy_cases.models import MODELS, Made, calm, draw, fill
+from model_cases.garbage import Garbage
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from healthy_cases.models import Batch
 
-EMPTY: Final = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
 DTYPES: Final = {"float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-class Garbage(TorchDispatchMode):
-    """Uninitialised memory holds other bytes in every run, as it may after other work of the process."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self.bytes = random.Random(seed)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ in EMPTY and isinstance(made, torch.Tensor) and made.numel():
-            size = made.untyped_storage().nbytes()
-            with suppress(RuntimeError):
-                ctypes.memmove(
-                    made.untyped_storage().data_ptr(), self.bytes.getrandbits(8 * size).to_bytes(size, "little"), size
-                )
-        return made
 
 
 class Inner(nn.Module):
@@ -130,6 +110,19 @@ def part_of(batch: Batch, place: int, parts: int) -> Batch:
     return {key: value[place * rows : (place + 1) * rows].clone() for key, value in batch.items()}
 
 
+def asked(batch: Batch, run: dict[str, Any]) -> Batch:
+    """So many rows, so much of each text, and so many more words on its left, which are masked, as `run` asks for."""
+    batch = {key: value[: run.get("rows", len(value))] for key, value in batch.items()}
+    if "length" in run:
+        batch = {key: value[:, : run["length"]] for key, value in batch.items()}
+    if "pads" in run:
+        fills = {"labels": -100, "attention_mask": 0}
+        batch = {
+            key: nn.functional.pad(value, (run["pads"], 0), value=fills.get(key, 3)) for key, value in batch.items()
+        }
+    return batch
+
+
 def train(run: dict[str, Any], record: dict[str, Any], folder: Path, rank: int) -> None:
     size = run.get("ranks", 1)
     grouped = size > 1 or run.get("wrap") in ("ddp", "fsdp1", "fsdp2")
@@ -137,15 +130,17 @@ def train(run: dict[str, Any], record: dict[str, Any], folder: Path, rank: int) 
     if grouped:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
         torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
-    torch.manual_seed(1)
-    random.seed(1)
+    number = run.get("seed", 1)
+    torch.manual_seed(number)
+    random.seed(number)
+    draw(run.get("seed"))
     with torch.backends.mkldnn.flags(enabled=run.get("mkldnn", True)):
         made = MODELS[run["model"]](run)
         some = made.model
         fill(some)
         calm(some)
         dtype = run.get("dtype", "float32")
-        batch = part_of(made.batch, rank, size)
+        batch = asked(part_of(made.batch, rank, size), run)
         if dtype in DTYPES:
             some.to(DTYPES[dtype])
             batch = {
@@ -189,14 +184,14 @@ def recorder(record: dict[str, Any], folder: Path, rank: int) -> Any:
 def library_case(run: dict[str, Any], record: dict[str, Any], folder: Path, rank: int) -> None:
     """A case of bench/model_cases, with other uninitialised memory."""
     from model_cases.cases import CASES  # noqa: PLC0415
-    from model_cases.runs import Captured, seed  # noqa: PLC0415
+    from model_cases.runs import SEED, Captured, seed  # noqa: PLC0415
 
     torch.set_num_threads(1)
     size = CASES[run["case"]].ranks
     if size > 1:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(size))
         torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size)
-    seed()
+    seed(run.get("seed", SEED))
     settings = {"task": record["task"], "level": record["level"]}
     garbage = run.get("garbage")
     with Garbage(garbage) if garbage is not None else nullcontext():

@@ -22,10 +22,10 @@ from torch import nn
 SEED = 1234
 
 
-def seed() -> None:
-    random.seed(SEED)
-    np.random.seed(SEED)
-    torch.manual_seed(SEED)
+def seed(number: int = SEED) -> None:
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
 
 
 def digest(value: Any) -> str:

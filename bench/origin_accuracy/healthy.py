@@ -6,6 +6,7 @@ OUT/runs holds the dumps, one folder a run, which a second command does not make
 `--python` names an interpreter by the torch that it has; `newest`, with the libraries of bench/real_models.py, makes most runs,
 and the pairs of interpreters that are not given are left out. A pair is right if nothing is named and the exit status is 0.
 What a pair may name because its runs truly differ (a call that only one of two programs makes) is written down with the pair.
+--seed draws other weights and data into an OUT of its own: pairs that nobody looked at.
 --docs writes the table into docs/verdicts.md.
 """
 
@@ -136,13 +137,14 @@ def main() -> int:
     parser.add_argument("--python", action="append", default=[], metavar="TORCH=PYTHON")
     parser.add_argument("--only", default="", help="pairs whose way or name holds this text")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, help="by which weights and data are drawn")
     parser.add_argument("--made", action="store_true", help="make no run: the pairs whose runs are there")
     parser.add_argument("--docs", action="store_true", help="write the table into docs/verdicts.md")
     given = parser.parse_args()
     out = given.out.resolve()
     (out / "runs").mkdir(parents=True, exist_ok=True)
     pythons = dict(one.split("=", 1) for one in given.python)
-    pairs = [pair for pair in all_pairs() if given.only in f"{pair.way}: {pair.name}"]
+    pairs = [pair for pair in all_pairs(given.seed) if given.only in f"{pair.way}: {pair.name}"]
     pairs = [pair for pair in pairs if {pair.target.process[0], pair.golden.process[0]} <= pythons.keys()]
     if given.made:
         pairs = [pair for pair in pairs if all(is_made(out, one) for one in (pair.target, pair.golden))]

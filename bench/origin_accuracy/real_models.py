@@ -9,6 +9,7 @@ recorded is not recorded again, so after an interruption the same command goes o
 
 A fault counts if it left a trace: some number that is stored differs. If the call that went wrong is not recorded, or none of its
 own numbers differs, the first recorded call that differs is as right, and so is a module around it.
+--seed and --hidden draw other weights and data and other widths, into an OUT of their own: pairs that nobody looked at.
 --docs writes the tables into docs/verdicts.md.
 """
 
@@ -66,7 +67,8 @@ def score(out: Path, fault: dict[str, Any], task: str) -> Row:
     truth = list(own)
     if not any(name in own for name, _ in differing):
         truth += [name for name, rank in differing if ranks is None or rank in ranks][:1]
-        truth += [name for name in modules if name in {each for each, _ in differing}]
+        around = {*modules, *modules_around(golden, fault["part"], own)}
+        truth += [name for name, _ in differing if name in around and name not in truth]
     answer, _ = compare(target, golden)
     several = bool(fault["beside"])
     right = [
@@ -98,6 +100,19 @@ def score(out: Path, fault: dict[str, Any], task: str) -> Row:
             for one, good in zip(answer.origins, right, strict=True)
         ),
     )  # fmt: skip
+
+
+def modules_around(dump: Path, part: int, nodes: Iterable[str]) -> set[str]:
+    """Nodes of the modules that called these, as the dump tells."""
+    found: set[str] = set()
+    for path in dump.glob(f"step{part}/*/construct.json"):
+        parents = json.loads(path.read_text())
+        for node in nodes:
+            parent = parents.get(node)
+            while isinstance(parent, str) and parent not in found:
+                found.add(parent)
+                parent = parents.get(parent)
+    return found
 
 
 def differences(target: Path, golden: Path, part: int) -> list[tuple[str, int]]:
@@ -166,12 +181,15 @@ def environment() -> dict[str, str]:
     }  # fmt: skip
 
 
-def record(python: str, out: Path, cases: Iterable[str]) -> None:
+def record(python: str, out: Path, cases: Iterable[str], drawn: list[str]) -> None:
+    """drawn: options of the worker by which other weights, data and widths are drawn"""
     for case in cases:
         own = [one["name"] for one in all_faults().values() if one["case"] == case]
         if all((out / case / name / "done.json").exists() for name in ("sound", *own)):
             continue
-        subprocess.run([python, HERE / "faulty_models" / "worker.py", case, out], env=environment(), check=False)
+        subprocess.run(
+            [python, HERE / "faulty_models" / "worker.py", case, out, *drawn], env=environment(), check=False
+        )
 
 
 def score_all(out: Path, cases: Iterable[str], names: Iterable[str], jobs: int) -> Iterator[Row]:
@@ -258,6 +276,8 @@ def main() -> None:
     parser.add_argument("--env", required=True, help="interpreter that has torch and the libraries")
     parser.add_argument("--case", nargs="*", default=[], help="these programs only")
     parser.add_argument("--fault", nargs="*", default=[], help="score these faults only")
+    parser.add_argument("--seed", type=int, help="by which weights and data are drawn")
+    parser.add_argument("--hidden", type=int, help="width of the text models")
     parser.add_argument("--score", action="store_true", help="record nothing, score what is there")
     parser.add_argument("--jobs", type=int, default=1, help="pairs that are compared at once")
     parser.add_argument("--docs", action="store_true", help="write the tables into docs/verdicts.md")
@@ -266,7 +286,8 @@ def main() -> None:
     read_faults(options.env)
     cases = options.case or list(dict.fromkeys(one["case"] for one in all_faults().values()))
     if not options.score:
-        record(options.env, out, cases)
+        drawn = [("--seed", options.seed), ("--hidden", options.hidden)]
+        record(options.env, out, cases, [part for name, one in drawn if one is not None for part in (name, str(one))])
     rows = []
     for row in score_all(out, cases, options.fault, options.jobs):
         rows.append(row)

@@ -24,10 +24,12 @@ def net(
     behind: float = 1.0,
     row: bool = False,
     bad: bool = False,
+    passed: int = 0,
 ) -> Path:
     """Linear calls, one of which may have another weight, a norm, gelu, a product, and a softmax.
 
     norm, behind: factors of the results of the norm and of gelu; row: the product loses a row; bad: the softmax makes a NaN
+    passed: products between gelu and that one
     """
     run = Recording(folder, tensors=tensors)
     x = random(0, 16, 32)
@@ -40,6 +42,9 @@ def net(
     run.call("Functional.rms_norm.0.forward", [x], [y])
     z = (gelu(y) * behind).astype(np.float32)
     run.call("Functional.gelu.0.forward", [y], [z])
+    for call in range(passed):
+        own = random(300 + call, 32, 32)
+        run.call(f"Functional.linear.{9 - call}.forward", [z, own], [z := (z @ own / 6).astype(np.float32)])
     own = random(200, 32, 32)
     y = (z @ own / 6).astype(np.float32)
     if row:
@@ -54,7 +59,8 @@ def net(
 
 
 def named(tmp_path: Path, *, tensors: bool, **how: float | bool) -> list[tuple[str, str]]:
-    sides = net(tmp_path / "t", tensors=tensors, **how), net(tmp_path / "g", tensors=tensors)  # type: ignore[arg-type]
+    passed = int(how.get("passed", 0))
+    sides = net(tmp_path / "t", tensors=tensors, **how), net(tmp_path / "g", tensors=tensors, passed=passed)  # type: ignore[arg-type]
     return [(one.node, one.kind) for one in compare(*sides)[0].origins]
 
 
@@ -66,9 +72,9 @@ WEIGHT = ("Functional.linear.3.forward", "weight")
 def test_an_activation_that_is_far_worse_than_its_input_is_a_cause_of_its_own(
     tmp_path: Path, how: dict[str, float], first: tuple[str, str]
 ) -> None:
-    found = named(tmp_path / "tensors", tensors=True, behind=1.5, **how)
-    assert found == [first, ("Functional.gelu.0.forward", "computation")]
-    assert named(tmp_path / "statistics", tensors=False, behind=1.5, **how) == [first]
+    both = [first, ("Functional.gelu.0.forward", "computation")]
+    assert named(tmp_path / "tensors", tensors=True, behind=1.5, **how) == both
+    assert named(tmp_path / "statistics", tensors=False, behind=1.5, **how) == both
 
 
 def test_its_sentence_tells_by_how_much_and_is_less_sure(tmp_path: Path) -> None:
@@ -112,6 +118,51 @@ def test_a_lost_row_of_a_product_is_seen_with_tensors_only(tmp_path: Path) -> No
     found = named(tmp_path / "tensors", tensors=True, norm=1.0005, row=True)
     assert found == [FIRST, ("Functional.linear.5.forward", "computation")]
     assert named(tmp_path / "statistics", tensors=False, norm=1.0005, row=True) == [FIRST]
+
+
+def test_statistics_show_it_where_all_that_came_before_was_far_smaller(tmp_path: Path) -> None:
+    found = named(tmp_path / "two", tensors=False, norm=1.00002, row=True, passed=2)
+    assert found == [FIRST, ("Functional.linear.5.forward", "computation")]
+    sides = (
+        net(tmp_path / "a", tensors=False, norm=1.00002, row=True, passed=2),
+        net(tmp_path / "b", tensors=False, passed=2),
+    )
+    second = compare(*sides)[0].origins[1]
+    assert "their statistics do not explain those of the result" in second.evidence
+    assert second.confidence < 0.5
+
+
+def test_the_first_sum_that_reads_what_came_in_may_be_the_first_to_show_it(tmp_path: Path) -> None:
+    assert named(tmp_path, tensors=False, norm=1.00002, row=True) == [FIRST]
+
+
+def bent(folder: Path, *, tensors: bool, first: float = 1.0, back: float = 1.0, early: float = 1.0) -> Path:
+    """A relu, then gelu, and back. first: factor of gelu's result; back: of the gradient of relu; early: of relu's result"""
+    run = Recording(folder, tensors=tensors)
+    x = random(0, 32, 32)
+    for call in range(4):
+        own = random(100 + call, 32, 32)
+        run.call(f"Functional.linear.{call}.forward", [x, own], [x := (x @ own / 6).astype(np.float32)])
+    y = (np.maximum(x, 0) * early).astype(np.float32)
+    run.call("Functional.relu.0.forward", [x], [y])
+    z = (gelu(y) * first).astype(np.float32)
+    run.call("Functional.gelu.0.forward", [y], [z])
+    gradient = (random(9, 32, 32) + z / 3).astype(np.float32)
+    run.call("Functional.gelu.0.backward", [gradient], [inner := (gradient * 0.9).astype(np.float32)])
+    run.call("Functional.relu.0.backward", [inner], [(inner * (x > 0) * back).astype(np.float32)])
+    return run.done()
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_the_backward_pass_of_a_bend_is_judged_where_its_forward_took_equal_data(tmp_path: Path, tensors: bool) -> None:
+    golden = bent(tmp_path / "g", tensors=tensors)
+
+    def ask(name: str, **how: float) -> list[str]:
+        return [one.node for one in compare(bent(tmp_path / name, tensors=tensors, **how), golden)[0].origins]
+
+    assert ask("both", first=1.001, back=0.6) == ["Functional.gelu.0.forward", "Functional.relu.0.backward"]
+    assert ask("one", first=1.001) == ["Functional.gelu.0.forward"]
+    assert "Functional.relu.0.backward" not in ask("early", early=1.001, back=0.6), "another mask may have been used"
 
 
 @pytest.mark.parametrize("tensors", [False, True])

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dumpscope.domain.facts import Origin
+from dumpscope.domain.facts import Origin, Verdict
 from dumpscope.domain.result import Answer
 from dumpscope.export.stack_frames import describe_call, locate_call
+from dumpscope.verdict.rules import CODES
 from pipeline.comparing import compare
 from pipeline.written_runs import Array, Recording, Typed, random
 
@@ -135,12 +136,13 @@ def test_a_result_that_lost_infinities_did_not_overflow(tmp_path: Path) -> None:
 ROUTER = np.array([[0.1, 0.4, 0.3, 0.2], [0.25, 0.25, 0.3, 0.2], [0.2491, 0.2400, 0.2578, 0.2531]], np.float32)
 
 
-def routed(folder: Path, indices: list[list[int]], *, reaching: float = 1.0, **kept: Any) -> Path:
-    """Two experts are picked for each row of ROUTER, with the values that belong there, and what follows."""
+def routed(folder: Path, indices: list[list[int]], *, reaching: float = 1.0, least: float = 0.1, **kept: Any) -> Path:
+    """Two experts are picked for each row of ROUTER, with the values that belong there, and what follows. least: its smallest"""
     run = Recording(folder, **kept)
     begin(run)
-    values = -np.sort(-ROUTER, axis=1)[:, :2]
-    run.call("Torch.topk.0.forward", [ROUTER, 2], [values, np.array(indices)], given={"dim": -1})
+    router = np.where(ROUTER.min() == ROUTER, np.float32(least), ROUTER)
+    values = -np.sort(-router, axis=1)[:, :2]
+    run.call("Torch.topk.0.forward", [router, 2], [values, np.array(indices)], given={"dim": -1})
     x, weight = random(3, 3, 32), random(4, 32, 32)
     run.call("Functional.linear.9.forward", [x, weight], [(x @ weight * reaching).astype(np.float32)])
     return run.done()
@@ -174,15 +176,67 @@ def test_equal_elements_in_another_order_are_ties(tmp_path: Path) -> None:
     assert "they point to the right values" in first.evidence
 
 
+def chosen(folder: Path, indices: list[list[int]], *, tensors: bool, bad: bool = False) -> Path:
+    """Experts are picked, and each is counted, which no value shows. bad: a count of its own is wrong"""
+    run = Recording(folder, tensors=tensors)
+    begin(run)
+    picked = np.array(indices)
+    run.call("Torch.topk.0.forward", [ROUTER, 2], [-np.sort(-ROUTER, axis=1)[:, :2], picked], given={"dim": -1})
+    hot = np.eye(4, dtype=np.int64)[picked]
+    run.call("Functional.one_hot.0.forward", [picked], [hot], given={"num_classes": 4})
+    run.call("Tensor.sum.0.forward", [hot], [hot.sum((0, 1))])
+    far = np.arange(16) // 4
+    run.call("Tensor.__floordiv__.0.forward", [np.arange(16), 4], [far + bad])
+    return run.done()
+
+
+@pytest.mark.parametrize("other", [[[1, 2], [2, 1], [2, 3]], [[2, 1], [2, 0], [2, 3]]])
+def test_a_tie_that_the_tensors_show_and_no_value_follows_from_is_no_divergence(
+    tmp_path: Path, other: list[list[int]]
+) -> None:
+    """Another one of equal elements, and what is counted of it: a warning at each of them."""
+    right, tied = [[1, 2], [2, 0], [2, 3]], other == [[1, 2], [2, 1], [2, 3]]
+    answer, (unit,) = compare(chosen(tmp_path / "t", other, tensors=True), chosen(tmp_path / "g", right, tensors=True))
+    assert answer.outcome == ("agrees" if tied else "diverged")
+    verdicts = set(unit.item_opinions.verdict[unit.item_opinions.rule == CODES["C-3"]].tolist())
+    assert verdicts == ({Verdict.WARNING} if tied else set())
+    assert bool(answer.origins) == (not tied), "indices that the values disprove are a wrong pick"
+
+
+def test_integers_that_do_not_follow_from_a_tie_stay_no(tmp_path: Path) -> None:
+    right, other = [[1, 2], [2, 0], [2, 3]], [[1, 2], [2, 1], [2, 3]]
+    sides = chosen(tmp_path / "t", other, tensors=True, bad=True), chosen(tmp_path / "g", right, tensors=True)
+    answer, _ = compare(*sides)
+    assert answer.first_no is not None
+    assert answer.first_no.node == "Tensor.__floordiv__.0.forward"
+    unseen, _ = compare(chosen(tmp_path / "a", other, tensors=False), chosen(tmp_path / "b", right, tensors=False))
+    assert unseen.outcome == "diverged", "statistics do not show that the pick was right"
+
+
 def test_without_tensors_nobody_claims_that_a_pick_was_right(tmp_path: Path) -> None:
+    """Zeros may be equal at the border of what is picked."""
     sides = (
-        routed(tmp_path / "t", [[1, 2], [2, 0], [3, 3]], reaching=1.5),
-        routed(tmp_path / "g", [[1, 2], [2, 0], [2, 3]]),
+        routed(tmp_path / "t", [[1, 2], [2, 0], [3, 3]], reaching=1.5, least=0.0),
+        routed(tmp_path / "g", [[1, 2], [2, 0], [2, 3]], least=0.0),
     )
     first = ask(*sides).origins[0]
     assert (first.node, first.kind) == ("Torch.topk.0.forward", "configuration")
     assert "or wrong ones were picked" in first.evidence
     assert '"list": ["Torch.topk.0"]' in first.advice
+
+
+def test_another_pick_from_equal_data_is_most_likely_wrong_and_says_what_else_it_may_be(tmp_path: Path) -> None:
+    right = [[1, 2], [2, 0], [2, 3]]
+    sides = (
+        routed(tmp_path / "t", [[1, 2], [2, 0], [3, 3]], reaching=1.5),
+        routed(tmp_path / "g", right),
+    )
+    first = ask(*sides).origins[0]
+    assert (first.node, first.kind) == ("Torch.topk.0.forward", "computation")
+    assert "unless two elements at the border of what is picked are exactly equal" in first.evidence
+    assert first.confidence < 0.6
+    assert '"list": ["Torch.topk.0"]' in first.advice
+    assert ask(routed(tmp_path / "u", [[1, 2], [2, 0], [3, 3]]), sides[1]).origins == [], "no value follows from it"
 
 
 @pytest.mark.parametrize("tensors", [False, True])
@@ -225,6 +279,32 @@ def halved(array: Array) -> Array:
     bits = array.astype(np.float32).view(np.uint32)
     kept: Array = ((bits + 0x8000) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return kept
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize(("off", "named"), [(3e-5, True), (5e-4, True), (1e-7, False)])
+def test_a_call_in_32_bits_of_a_16_bit_run_is_judged_as_such(
+    tmp_path: Path, tensors: bool, off: float, named: bool
+) -> None:
+    """A loss in float32, of equal float32 logits, that only a rounding to 16 bits inside of it can make so wrong."""
+
+    def run(name: str, by: float) -> Path:
+        run = Recording(tmp_path / name, tensors=tensors)
+        x = halved(random(0, 16, 32))
+        for call in range(4):
+            weight = halved(random(100 + call, 32, 32))
+            y = halved((x @ weight / 6).astype(np.float32))
+            run.call(f"Functional.linear.{call}.forward", [Typed(x, "torch.bfloat16"), Typed(weight, "torch.bfloat16")],
+                     [Typed(y, "torch.bfloat16")])  # fmt: skip
+            x = y
+        made = np.array(np.square(x).mean() * (1 + by), np.float32)
+        run.call("Functional.cross_entropy.0.forward", [x, np.arange(16)], [made])
+        return run.done()
+
+    answer = ask(run("t", off), run("g", 0.0))
+    assert [(one.node, one.kind) for one in answer.origins] == (
+        [("Functional.cross_entropy.0.forward", "computation")] if named else []
+    )
 
 
 @pytest.mark.parametrize("kept", [("outer", "cat", "cos"), ("cat", "cos"), ("outer", "cos"), ("cos",)])

@@ -12,6 +12,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
 from dumpscope.domain.run import Run
+from dumpscope.match.amounts import find_amounts
 from dumpscope.texts import Phrase, Value, phrase
 from dumpscope.verdict.coverage import MISSING_KINDS, kinds_of_calls
 from dumpscope_format.run import NOTE_KINDS
@@ -37,8 +38,33 @@ def find_setting_differences(target: RankDump, golden: RankDump, context: Contex
         out += _describe_missing_calls(target, golden)
     if target.header.task == golden.header.task and not any(one["id"] == "setting.data_mode" for one in of_runs):
         out += _describe_missing_parts(target, golden)
+    out += _describe_amounts(target, golden, context, facts)
     dtypes = _describe_dtypes(context, facts)
     return [*out, dtypes] if dtypes else out
+
+
+def _describe_amounts(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
+    """The runs took other amounts of the same data: how much, in how many passes, and what of it is compared."""
+    amounts = find_amounts(target, golden, context) if context.shape_differs.any() else None
+    if amounts is None:
+        return []
+    word, sizes = ("rows", amounts.rows) if amounts.rows[0] != amounts.rows[1] else ("length", amounts.length)
+    node = target.items.node[context.target[amounts.row]], golden.items.node[context.golden[amounts.row]]
+    passes = [_count_passes(dump, int(one)) for dump, one in zip((target, golden), node, strict=True)]
+    seen = (facts.unequal >= 0) & context.shape_differs
+    stored = target.header.data_dir and golden.header.data_dir
+    said = "compared" if seen.any() else "apart" if stored else "unseen"
+    told = phrase(f"setting.{word}", target=sizes[0], golden=sizes[1], common=[phrase(f"amounts.{said}")])
+    if passes[0] == passes[1]:
+        return [told]
+    return [told, phrase("setting.passes", target=passes[0], golden=passes[1])]
+
+
+def _count_passes(dump: RankDump, node: int) -> int:
+    """How often the first call was made."""
+    nodes = dump.nodes
+    same = (nodes.label == nodes.label[node]) & (nodes.direction == Direction.FORWARD)
+    return int(same.sum())
 
 
 def _describe_headers(target: Header, golden: Header) -> list[Phrase]:

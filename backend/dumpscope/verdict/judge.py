@@ -13,15 +13,18 @@ from dumpscope.verdict.policy import Policy
 from dumpscope.verdict.rules import CODES
 
 
-def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode: str) -> ItemOpinions:
+def judge(
+    context: Context, facts: Facts, names: list[str], policy: Policy, mode: str, own: Bool | None = None
+) -> ItemOpinions:
     """Opinions of every item pair.
 
     names: node name per node pair (for the policy's patterns); mode: "tensor", "statistics", "md5" or "structure"
+    own: item pairs that carry no rounding but that of their own dtype (`score.find_own_rounding`)
     """
     factor = score.factors(names, policy)
     uninitialised = np.array([name in UNINITIALISED - OVERWRITING for name in context.apis] + [False])
     factor = np.where(uninitialised[context.api], np.nan, factor) if len(factor) else factor
-    item_scores = score.scores(context, facts, policy, factor)
+    item_scores = score.scores(context, facts, policy, factor, own)
     verdict, rule = _judge_by_default(context, facts, item_scores, policy, mode)
     if policy.base == "ptdbg":
         verdict, rule = _judge_by_ptdbg(context, facts, verdict, rule, mode)

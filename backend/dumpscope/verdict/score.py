@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Kind, State
+from dumpscope.domain.records import Bool, Float64, Kind, Role, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy, compile_pattern
 
 MAX, MIN, MEAN, NORM = range(4)
@@ -17,21 +17,50 @@ MAX_ABS: Final = TENSOR_METRICS.index("max_abs")
 REL_L2: Final = TENSOR_METRICS.index("rel_l2")
 
 
-def floors(context: Context, policy: Policy, factors: Float64) -> tuple[Float64, Float64]:
+def floors(context: Context, policy: Policy, factors: Float64, own: Bool | None = None) -> tuple[Float64, Float64]:
     """(bulk, peak) floor of each item pair: the coarser of the two dtypes, 0 where the dtype must be equal.
 
     Where a tenth of the float tensors of the forward and backward pass are of a coarse dtype, its rounding reaches the finer
-    ones too (a loss in float32 after a bfloat16 net), so no floor is finer than that one.
+    ones too (a loss in float32 after a bfloat16 net), so no floor is finer than that one. own: but for these item pairs
     """
+    both = _floors_of_dtypes(context, policy)
+    coarse = np.where(both > 0, np.maximum(both, _coarsest_common(both[context.pair < context.end])), both)
+    both = coarse if own is None else np.where(own[:, None], both, coarse)
+    both = both * factors[context.pair][:, None] if len(factors) else both
+    return both[:, 0], both[:, 1]
+
+
+def _floors_of_dtypes(context: Context, policy: Policy) -> Float64:
+    """(bulk, peak) of each item pair, by its own dtypes."""
     table = np.zeros((len(context.dtypes) + 1, 2))
     for code, name in enumerate(context.dtypes):
         floor = policy.floors.get(name) or FLOORS.get(name)
         if floor:
             table[code] = floor.bulk, floor.peak
-    both = np.maximum(table[context.t_dtype], table[context.g_dtype])
-    both = np.where(both > 0, np.maximum(both, _coarsest_common(both[context.pair < context.end])), both)
-    both = both * factors[context.pair][:, None] if len(factors) else both
-    return both[:, 0], both[:, 1]
+    both: Float64 = np.maximum(table[context.t_dtype], table[context.g_dtype])
+    return both
+
+
+def find_own_rounding(context: Context, facts: Facts, calls: Bool, policy: Policy) -> Bool:
+    """Item pairs that carry no rounding but that of their own dtype, in runs of which coarser dtypes rule: what a call made of
+    equal tensors, none of which, on the way in or out, is of a coarse dtype. The code of a module may compute in any.
+
+    calls: by node pair, a forward call of a function
+    """
+    both = _floors_of_dtypes(context, policy)
+    common = _coarsest_common(both[context.pair < context.end])[0]
+    tensor = (context.kind == Kind.TENSOR) & ~context.unread
+    floating = tensor & (both[:, 0] > 0)
+    fine: Bool = floating & (both[:, 0] < common)
+    if not fine.any():
+        return fine
+    received = np.isin(context.role, (Role.INPUT, Role.KWARG, Role.PARAMETER))
+    calls = calls.copy()
+    calls[context.pair[(floating & ~fine) | (tensor & received & (facts.equal != 1))]] = False
+    given = np.zeros(len(calls), bool)
+    given[context.pair[fine & received]] = True
+    found: Bool = fine & ~received & (calls & given)[context.pair]
+    return found
 
 
 def _coarsest_common(both: Float64) -> Float64:
@@ -156,9 +185,10 @@ def _worst(parts: Float64) -> Float64:
     return np.where(np.isneginf(filled), np.nan, filled)
 
 
-def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> Float64:
-    """Score per item pair: 0 equal, inf where no floor allows the difference, nan where nothing was compared or judged."""
-    bulk, peak = floors(context, policy, factor)
+def scores(context: Context, facts: Facts, policy: Policy, factor: Float64, own: Bool | None = None) -> Float64:
+    """Score per item pair: 0 equal, inf where no floor allows the difference, nan where nothing was compared or judged. own: as
+    for `floors`"""
+    bulk, peak = floors(context, policy, factor, own)
     score = distance(context, facts, bulk, peak)
     unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)
     return np.where(unjudged, np.nan, score)

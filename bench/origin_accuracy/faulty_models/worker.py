@@ -4,11 +4,14 @@
     python worker.py CASE FOLDER --plain    only a second sound run, "plain", without MKL-DNN; its caller takes other kernels away
     python worker.py CASE FOLDER --list     prints the calls below autograd, by which faults are placed
 
+`--seed N` draws other weights and data, `--hidden N` makes models of the text libraries that wide.
+
 The libraries are imported once; then this process forks for each run and rank. What is done is not done again.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pickle
@@ -27,7 +30,8 @@ import torch
 from faulty_models.faults import FAULTS
 from faulty_models.planting import Fault, Planting
 from faulty_models.programs import PROGRAMS, Program
-from model_cases.runs import Captured, Loaded, Loading, seed
+from model_cases.cases import TINY
+from model_cases.runs import SEED, Captured, Loaded, Loading, seed
 
 TASKS = ("statistics", "tensor")
 SOUND, PLAIN = "sound", "plain"
@@ -57,7 +61,13 @@ class Planted(Captured):
 
 
 def run_here(
-    program: Program, settings: dict[str, Any], faults: tuple[Fault, ...], rank: int, folder: Path, listing: bool
+    program: Program,
+    settings: dict[str, Any],
+    faults: tuple[Fault, ...],
+    rank: int,
+    folder: Path,
+    listing: bool,
+    number: int,
 ) -> Any:
     torch.set_num_threads(1)
     if program.ranks > 1:
@@ -65,7 +75,7 @@ def run_here(
         torch.distributed.init_process_group(
             "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=program.ranks
         )
-    seed()
+    seed(number)
     planting = Planting(faults, rank, listing=listing)
     with suppress(Loaded):
         program.run(Planted(settings, program, planting, rank, folder))
@@ -74,8 +84,10 @@ def run_here(
     return planting.visits if listing else planting.struck
 
 
-def run(program: Program, task: str, faults: tuple[Fault, ...], folder: Path, *, listing: bool = False) -> list[Any]:
-    """What each rank returned. Raises RuntimeError where one failed."""
+def run(
+    program: Program, task: str, faults: tuple[Fault, ...], folder: Path, *, listing: bool = False, number: int = SEED
+) -> list[Any]:
+    """What each rank returned. number: by which weights and data are drawn. Raises RuntimeError where one failed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     settings = {"task": task, "level": program.level, task: {}, **program.settings}
@@ -85,7 +97,7 @@ def run(program: Program, task: str, faults: tuple[Fault, ...], folder: Path, *,
         if child == 0:
             try:
                 warnings.simplefilter("ignore")
-                made: Any = run_here(program, settings, faults, rank, folder, listing)
+                made: Any = run_here(program, settings, faults, rank, folder, listing, number)
             except BaseException:
                 made = traceback.format_exc()[-1500:]
             (folder / f"{rank}.pickle").write_bytes(pickle.dumps(made))
@@ -113,13 +125,22 @@ def load(program: Program) -> None:
         program.run(Loading(0, program.ranks))
 
 
-def main(case: str, folder: str, *flags: str) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("case")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--hidden", type=int, default=TINY["hidden_size"])
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    program = PROGRAMS[case]
-    out = Path(folder, case).resolve()
+    TINY.update(hidden_size=options.hidden, intermediate_size=options.hidden * 3 // 2)
+    case, program, number = options.case, PROGRAMS[options.case], options.seed
+    out = (options.folder / case).resolve()
     load(program)
-    if "--list" in flags:
-        for rank, visits in enumerate(run(program, "statistics", (), out / "list", listing=True)):
+    if options.list:
+        for rank, visits in enumerate(run(program, "statistics", (), out / "list", listing=True, number=number)):
             for one in visits:
                 print(rank, one.part, f"{one.op} {one.nth}", one.owner, *one.shapes)
         return 0
@@ -128,7 +149,7 @@ def main(case: str, folder: str, *flags: str) -> int:
     by_name = {one.name: one for one in FAULTS}
     runs: list[tuple[str, tuple[Fault, ...]]] = [(SOUND, ())]
     runs += [(one.name, (one, *(by_name[other] for other in one.beside))) for one in own]
-    if "--plain" in flags:
+    if options.plain:
         torch.backends.mkldnn.enabled = False
         runs = [(PLAIN, ())]
     for name, faults in runs:
@@ -138,7 +159,7 @@ def main(case: str, folder: str, *flags: str) -> int:
         try:
             modules: list[str] = []
             for task in TASKS:
-                struck = run(program, task, faults, out / name / task)
+                struck = run(program, task, faults, out / name / task, number=number)
                 silent = {one.name for one in faults} - {each for places in struck for each in places}
                 if silent:
                     raise RuntimeError(f"a call never ran: {sorted(silent)}")
@@ -152,4 +173,4 @@ def main(case: str, folder: str, *flags: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -1,4 +1,8 @@
-/** The page's texts in the reader's language: the sentence of a key, with its values filled in. */
+/**
+ * The page's texts in the reader's language: the sentence of a key, with its values filled in by i18next. React is told of a change
+ * by `useTranslation` here: react-i18next copies all of i18next for each component that reads a text.
+ */
+import { createInstance } from "i18next";
 import { ui as english } from "../../../backend/dumpscope/texts/en.json";
 
 export type Language = "en" | "zh";
@@ -18,16 +22,22 @@ export interface Translation {
   t: Translate;
 }
 
-type Tree = { readonly [key: string]: string | Tree };
-
-const ENGLISH = flatten(english);
+const sentences = createInstance();
+void sentences.init({
+  lng: "en",
+  fallbackLng: "en",
+  resources: { en: { translation: english } },
+  interpolation: { escapeValue: false, prefix: "{", suffix: "}" },
+});
 
 /** How the page speaks now; another object after each change of the language. */
-let spoken: Translation = inLanguage("en", ENGLISH);
+let spoken: Translation = inLanguage("en");
 const watchers = new Set<() => void>();
 
-export function speak(language: Language, texts: Tree | null): void {
-  spoken = inLanguage(language, texts ? flatten(texts) : ENGLISH);
+/** texts: those of the language; null where they are here already */
+export function speak(language: Language, texts: object | null): void {
+  if (texts) sentences.addResourceBundle(language, "translation", texts);
+  spoken = inLanguage(language);
   document.documentElement.lang = language;
   for (const tell of watchers) tell();
 }
@@ -46,26 +56,10 @@ export const translate: Translate = (key, values) => spoken.t(key, values);
 
 /** Whether there is a text for a word that the server sent. */
 export function isText(key: string): key is TextKey {
-  return ENGLISH.has(key);
+  return sentences.exists(key);
 }
 
-function inLanguage(language: Language, texts: ReadonlyMap<string, string>): Translation {
-  const rules = new Intl.PluralRules(language);
-  const find = (key: string) => texts.get(key) ?? ENGLISH.get(key);
-  const template = (key: string, values: { count?: unknown }) =>
-    (typeof values.count === "number" ? find(`${key}_${rules.select(values.count)}`) : undefined) ?? find(key) ?? key;
-  return { language, t: (key, values = {}) => fill(template(key, values), values as Record<string, unknown>) };
-}
-
-function fill(template: string, values: Readonly<Record<string, unknown>>): string {
-  if (!template.includes("{")) return template;
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
-}
-
-function flatten(tree: Tree, before = "", into = new Map<string, string>()): Map<string, string> {
-  for (const [key, value] of Object.entries(tree)) {
-    if (typeof value === "string") into.set(before + key, value);
-    else flatten(value, `${before}${key}.`, into);
-  }
-  return into;
+function inLanguage(language: Language): Translation {
+  const translated = sentences.getFixedT(language) as (key: string, values?: object) => string;
+  return { language, t: (key, values) => translated(key, values) };
 }

@@ -16,7 +16,14 @@ from dumpscope.analysis.rules.evidence import (
     is_backward,
     name_in_call,
 )
-from dumpscope.analysis.rules.ordering import check_order, describe_wrong, is_order_only, is_wrong, reaches_values
+from dumpscope.analysis.rules.ordering import (
+    OTHERS,
+    check_order,
+    describe_wrong,
+    is_order_only,
+    is_wrong,
+    reaches_values,
+)
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
@@ -96,7 +103,7 @@ class Computation(Rule):
         ]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
-        if finding.variant == TIES and finding.detail is None:
+        if finding.detail == OTHERS or (finding.variant == TIES and finding.detail is None):
             return [phrase("advice.ties_unseen", call=_call_of(case, finding.pair))]
         own = finding.variant if finding.variant in (TIES, RANDOM, SATURATED, BITS) else ""
         return [phrase(f"advice.{own}")] if own else advise_by_kind(case, finding)
@@ -106,6 +113,8 @@ class Computation(Rule):
         columns, pair = case.columns, finding.pair
         if finding.variant in (TIES, UNJUDGED):
             limit *= 0.5
+        if finding.detail == OTHERS:  # a tie at the border of what is picked cannot be ruled out
+            limit *= 0.7
         if np.isnan(columns.in_score[pair]) or _half_known_inputs(case, pair):
             limit *= 0.7
         if not columns.quiet and columns.out_score[pair] < 3:
@@ -152,7 +161,8 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
         items = case.different(case.outputs_of(pair))
         ties = is_order_only(case, pair, items)
         order = check_order(case, pair) if ties else None
-        if ties and is_wrong(order):
+        reaching = not ties or reaches_values(case, pair)
+        if ties and is_wrong(order) and (reaching or order != OTHERS):
             findings.append(
                 Finding(
                     pair=pair,
@@ -164,7 +174,7 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
                 )
             )
             continue
-        if ties and not reaches_values(case, pair):
+        if not reaching:
             continue
         clipped = not broken[items].any() and bool(_stands_at_limit(case, items).any())
         kind = "configuration" if ties else _kind_of(case, pair, bool(broken[items].any()) or clipped)

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.rules.dtypes import trace_to_dtype
+from dumpscope.analysis.rules.exchanged import find_exchanged
 from dumpscope.analysis.rules.registry import OURS
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.rules.sources import find_first_bit
@@ -34,8 +35,9 @@ Step = Callable[[Case, Sequence[Finding]], list[Finding]]
 
 
 def trace_back(case: Case, findings: Sequence[Finding]) -> list[Finding]:
-    """In a quiet pair statistics can hide that an input was already wrong (its rows in another order). If the inputs of a call
-    differ in any bit, the call with the first differing bit takes its place."""
+    """Statistics can hide that an input was already wrong (its rows in another order). If the inputs of a call differ in any bit,
+    the call with the first differing bit takes its place in a quiet pair; where no dumped call put that out, or the pair is
+    noisy, what `find_exchanged` tells."""
     return [_traced_back(case, finding) for finding in findings]
 
 
@@ -44,9 +46,10 @@ def _traced_back(case: Case, finding: Finding) -> Finding:
     doubtful = (
         (case.facts.equal[items] == 0) & (case.facts.unequal[items] < 0) & (case.context.kind[items] == Kind.TENSOR)
     )
-    if finding.rule != "O-1" or not case.columns.quiet or not doubtful.any() or _works_by_element(case, finding.pair):
+    if finding.rule != "O-1" or not doubtful.any() or _works_by_element(case, finding.pair):
         return finding
-    return next((one for one in find_first_bit(case, finding.pair) if not one.hidden), finding)
+    first = next((one for one in find_first_bit(case, finding.pair) if not one.hidden), None)
+    return first or find_exchanged(case, finding) or finding
 
 
 def _works_by_element(case: Case, pair: int) -> bool:

@@ -10,6 +10,7 @@ from dumpscope.analysis.rules.arguments import Arguments
 from dumpscope.analysis.rules.computation import Computation
 from dumpscope.analysis.rules.drift import GrowingError
 from dumpscope.analysis.rules.dtypes import Dtypes
+from dumpscope.analysis.rules.exchanged import Exchanged
 from dumpscope.analysis.rules.modules import Modules
 from dumpscope.analysis.rules.rule import Rule
 from dumpscope.analysis.rules.second_causes import SecondCauses
@@ -29,6 +30,7 @@ RULES: Final[tuple[Rule, ...]] = (
     GrowingError(),
     Dtypes(),
     SecondCauses(),
+    Exchanged(),
 )
 """A rule sees what those before it found: what was loaded, then what calls did, then data that nothing dumped made."""
 OURS: Final = frozenset(rule.id for rule in RULES)

@@ -118,7 +118,7 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
             return [*findings, Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=group)]
         if columns.direction[pair] == Direction.BACKWARD:
             return [*findings, Finding(pair=pair, kind="computation", rule="O-4", items=tuple(fresh), variant=HIDDEN)]
-        module = _find_hiding_module(case, pair, fresh)
+        module = find_hiding_module(case, pair, fresh)
         if module is not None:
             items = case.different(case.outputs_of(module)).tolist()
             return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), variant=HIDDEN)]
@@ -170,7 +170,7 @@ def _find_first_visible(case: Case) -> list[Finding]:
     return [Finding(pair=pair, kind="computation", rule="O-4", items=tuple(items), variant=HIDDEN)]
 
 
-def _find_hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
+def find_hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
     """Innermost module around `pair` whose inputs agree and whose output does not, if code in it may have gone unseen.
 
     Floating-point data that differs inside such a module was computed there, by a call that the dump leaves out (its level

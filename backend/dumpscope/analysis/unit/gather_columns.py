@@ -7,6 +7,7 @@ import numpy as np
 from dumpscope.analysis.unit import noise
 from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
+from dumpscope.analysis.unit.left_over import find_left_over
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -35,6 +36,7 @@ def gather_columns(
     """
     names, labels, kind, direction = name_nodes(target, golden, pairs)
     score = _drop_lone_hashes(context, facts, opinions.score)
+    score = score * find_left_over(context, facts, names, kind, direction)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
     own_in = _worst(context, score, ~output & tensor)
@@ -50,7 +52,7 @@ def gather_columns(
     excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.add_to(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
-    quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
+    quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, backward, bulk)
     quiet = quiet and not use_other_kernels(target, golden) and not (pairs.method == Method.FUSED).any()
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]

@@ -11,6 +11,7 @@ import numpy as np
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
 from dumpscope.analysis.unit.weight_items import holds_weight
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
 from dumpscope.domain.records import Float64, RankDump
 from dumpscope.domain.run import Run
@@ -69,9 +70,14 @@ def _are_noisy(case: Case) -> bool:
     context = case.context
     if have_other_dtypes(context) or use_other_kernels(case.target, case.golden):
         return True
+    return bool((case.pairs.method == Method.FUSED).any()) or uses_halves(context)
+
+
+def uses_halves(context: Context) -> bool:
+    """16-bit numbers are in common use."""
     half = np.array([name in _HALF for name in context.dtypes] + [False])[context.t_dtype]
     tensors = context.t_dtype >= 0
-    return bool((case.pairs.method == Method.FUSED).any() or (tensors.any() and half[tensors].mean() >= _COMMON))
+    return bool(tensors.any() and half[tensors].mean() >= _COMMON)
 
 
 def use_other_kernels(target: RankDump, golden: RankDump) -> bool:

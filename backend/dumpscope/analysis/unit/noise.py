@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Int8, NodeKind, Role, State
+from dumpscope.domain.records import Bool, Float64, Int8, Kind, NodeKind, Role, State
 from dumpscope.verdict.score import MEAN, is_exact_kind
 
 QUIET: Final = 0.02
@@ -118,18 +118,33 @@ def _running_maximum(known: Float64) -> Float64:
 
 
 def is_quiet(
-    context: Context, facts: Facts, score: Float64, worst: Float64, labels: list[str], kind: Int8, bulk: float
+    context: Context,
+    facts: Facts,
+    score: Float64,
+    worst: Float64,
+    labels: list[str],
+    kind: Int8,
+    backward: Bool,
+    bulk: float,
 ) -> bool:
     """Enough rounding calls gave equal bits before the first difference. Equal statistics of a 16-bit dtype are weak evidence.
 
     A first difference of no more than another rounding to 16 bits is none: some kernels of an otherwise bit-equal pair may
-    add in another order. Nor is a pair quiet in which call after call differs by the rounding of its last bits.
+    add in another order; but a call that takes equal numbers of 32 bits and puts out such numbers rounds nothing to 16 bits,
+    whatever the rest of the run computes in. Nor is a pair quiet in which call after call differs by the rounding of its last
+    bits.
     """
     tensors = facts.outcome == Outcome.COMPARED
     first = np.flatnonzero(worst > 0)
     before = int(first[0]) if len(first) else len(worst)
     faint = np.flatnonzero(worst > QUIET)
-    if bulk >= COARSE and len(faint):  # a parameter's gradient is a long sum of such numbers
+    fine = np.array(
+        [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
+    )
+    both_fine = fine[context.t_dtype] & fine[context.g_dtype]
+    own = len(faint) > 0 and kind[faint[0]] == NodeKind.API and not backward[faint[0]]
+    own = own and _rounds_finely(context, facts, both_fine, int(faint[0]))
+    if bulk >= COARSE and len(faint) and not own:  # a parameter's gradient is a long sum of such numbers
         rows = (context.pair == faint[0]) & (score > QUIET)
         most = np.where((facts.unequal >= 0) | (context.elements <= FEW), OTHER_WAY, ROUNDED)
         if (score[rows] <= (1.0 if kind[faint[0]] == NodeKind.GRADIENT else most[rows])).all():
@@ -138,10 +153,7 @@ def is_quiet(
     rounding &= (kind == NodeKind.API) | (kind == NodeKind.MODULE)
     if (rounding & (worst > 0))[: faint[0] if len(faint) else len(worst)].sum() >= TRAIL:
         return False
-    fine = np.array(
-        [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
-    )
-    strong = (facts.unequal == 0) | (fine[context.t_dtype] & fine[context.g_dtype]) | _has_fine_digits(context)
+    strong = (facts.unequal == 0) | both_fine | _has_fine_digits(context)
     outputs = tensors & (context.role == Role.OUTPUT) & (facts.equal == 1) & ~is_exact_kind(context)
     weight: dict[int, int] = {}
     for pair, sure in zip(context.pair[outputs].tolist(), strong[outputs].tolist(), strict=True):
@@ -152,6 +164,14 @@ def is_quiet(
             if sum(weight.values()) >= QUIET_NODES * WEAK:
                 return True
     return False
+
+
+def _rounds_finely(context: Context, facts: Facts, fine: Bool, pair: int) -> bool:
+    """A call received equal tensors, and all that it received and made are tensors of fine dtypes, integers apart."""
+    rows = np.flatnonzero((context.pair == pair) & context.both & (context.kind == Kind.TENSOR) & ~context.unread)
+    made = context.role[rows] == Role.OUTPUT
+    exact = is_exact_kind(context)[rows]
+    return bool((~made & ~exact).any() and (fine[rows] | exact).all() and (facts.equal[rows[~made]] == 1).all())
 
 
 def _has_fine_digits(context: Context) -> Bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
+from dumpscope.analysis.unit.left_over import find_left_over, numbers_of
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Role
@@ -40,33 +41,27 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
 def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
     """The scores by item pair, those of sums measured against their terms."""
     context, items = unit.context, unit.target.items
-    _, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
+    names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
     flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
     mean = are_running_means(items, context.target)
-    return score_against_terms(context, opinions.score, kind, direction, code_labels(labels), flat, mean)
+    score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
+    return score_against_terms(context, score, kind, direction, code_labels(labels), flat, mean)
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
     found: Bool = excused.copy()
-    keys = {_numbers(context, row) for row in np.flatnonzero(excused).tolist()}
+    keys = {numbers_of(context, row) for row in np.flatnonzero(excused).tolist()}
     received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
     optimizer = differs & (context.pair >= context.end)
     for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
         rows = np.arange(*np.searchsorted(context.pair, [pair, pair + 1]))
-        known = np.array([_numbers(context, row) in keys for row in rows.tolist()], bool)
+        known = np.array([numbers_of(context, row) in keys for row in rows.tolist()], bool)
         taken = known
         if pair >= context.end and (known & received[rows]).any():
             taken = differs[rows]
         found[rows[taken & bad[rows]]] = True
-        keys.update(_numbers(context, row) for row in rows[taken].tolist())
+        keys.update(numbers_of(context, row) for row in rows[taken].tolist())
     return found
-
-
-def _numbers(context: Context, row: int) -> tuple[int, bytes, bytes]:
-    """What both sides stored of an item, by which the same tensors are known again; without statistics none is."""
-    if not context.t_state[row].any():
-        return -1 - row, b"", b""
-    return int(context.elements[row]), context.t_stats[row].tobytes(), context.g_stats[row].tobytes()

@@ -9,6 +9,7 @@ import numpy as np
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, State
+from dumpscope.verdict.score import is_exact_kind
 
 Fingerprint = tuple[float, ...]
 
@@ -80,10 +81,15 @@ def drop_tainted(case: Case, first: int, suspects: list[int], causes: Iterable[i
 
 
 def _find_untraced(case: Case, maker: Int64) -> Bool:
-    """By item pair: a received tensor that differs and has no known maker. Equal statistics of a gradient prove nothing; weights
-    and data have no maker."""
+    """By item pair: a received tensor that differs and has no known maker. Equal statistics of a gradient prove nothing, nor do
+    those of a mask, which do not tell where its elements are; weights and data have no maker."""
     context, facts = case.context, case.facts
+    between = (context.t_state[:, :2] == State.FINITE).all(axis=1)
+    between &= (context.t_stats[:, 0] == 1) & (context.t_stats[:, 1] == 0)
+    hashes = case.target.items.hash
+    hashed = (hashes[context.target] >= 0) & (context.target >= 0) if len(hashes) else np.zeros(len(context), bool)
+    mask = is_exact_kind(context) & between & (facts.unequal < 0) & ~hashed
     gradient = case.columns.direction[context.pair] == Direction.BACKWARD
-    doubtful = ((facts.equal == 0) & ~context.unread) | (gradient & (facts.unequal != 0))
+    doubtful = ((facts.equal == 0) & ~context.unread) | (gradient & (facts.unequal != 0)) | mask
     found: Bool = case.received & (maker < 0) & (context.kind == Kind.TENSOR) & doubtful
     return found

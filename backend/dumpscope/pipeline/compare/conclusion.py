@@ -26,6 +26,7 @@ from dumpscope.analysis.ranks.origins import (
     time_key,
 )
 from dumpscope.analysis.reference import hide_golden_faults, target_at_fault
+from dumpscope.analysis.rules.ordering import excuse_ties
 from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.setting_differences import find_setting_differences
@@ -245,6 +246,7 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
     opinions = excuse_updates(case, unit.item_opinions)
     opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
     opinions = excuse_without_effect(case, opinions, named)
+    opinions = excuse_ties(case, opinions, named)
     if opinions is unit.item_opinions:
         return unit
     nodes = replace(unit.node_opinions, verdict=node_verdicts(unit.context, opinions))

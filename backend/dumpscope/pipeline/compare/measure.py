@@ -14,9 +14,24 @@ from numpy.typing import NDArray
 from dumpscope.analysis.unit.noise import have_other_dtypes
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Method, NodePairs, Outcome
-from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8, item_name
+from dumpscope.domain.records import (
+    Bool,
+    Direction,
+    Float64,
+    Int8,
+    Int32,
+    Int64,
+    Items,
+    Kind,
+    RankDump,
+    Role,
+    State,
+    UInt8,
+    item_name,
+)
 from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError, TensorError
+from dumpscope.match.amounts import cut, find_amounts, find_common, find_related, find_sizes
 from dumpscope.match.forms import (
     find_causal,
     find_defaults,
@@ -25,7 +40,7 @@ from dumpscope.match.forms import (
     find_other_words,
     find_repeated_heads,
 )
-from dumpscope.metrics import compare_statistics
+from dumpscope.metrics import compare_statistics, compare_tensors
 from dumpscope.pipeline.compare.damage import explain_damage, is_suspicious
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
 from dumpscope.readers.tensors import tensor_file
@@ -356,6 +371,42 @@ def tell_other_words(target: RankDump, golden: RankDump, pairs: NodePairs, conte
     ):
         facts.outcome[rows] = Outcome.FORM
         facts.equal[rows] = -1
+
+
+def relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> None:
+    """Where the runs took other amounts of the same data, compare what both took, as far as tensors of the forward pass are
+    there, and judge nothing that only says so. Writes into `facts`, which were just measured."""
+    amounts = find_amounts(target, golden, context) if context.shape_differs.any() else None
+    if amounts is None:
+        return
+    related = find_related(target, golden, context, facts, amounts)
+    facts.outcome[find_sizes(target, golden, context, facts, amounts)] = Outcome.FORM
+    shaped = related[facts.outcome[related] == Outcome.SHAPE]
+    facts.outcome[related] = Outcome.NO_DATA
+    facts.equal[related] = -1
+    data = [_stored(dump, int(items[amounts.row])) for dump, items in _both(target, golden, context)]
+    common = find_common(amounts, data[0], data[1]) if data[0] is not None and data[1] is not None else None
+    if common is None:
+        return
+    for row in shaped[context.pair[shaped] < context.end].tolist():
+        if (context.role[row] == Role.GRADIENT) or context.elements[row] > MOST:
+            continue
+        node = target.items.node[context.target[row]]
+        if target.nodes.direction[node] != Direction.FORWARD:
+            continue
+        sides = [_stored(dump, int(items[row])) for dump, items in _both(target, golden, context)]
+        larger, other = sides if common.larger == "target" else sides[::-1]
+        part = None if larger is None or other is None else cut(amounts, common, larger, other.shape)
+        if part is None or other is None:
+            continue
+        part = np.ascontiguousarray(part)
+        _note(facts, [(row, compare_tensors(*((part, other) if common.larger == "target" else (other, part))))])
+
+
+def _both(
+    target: RankDump, golden: RankDump, context: Context
+) -> tuple[tuple[RankDump, Int32], tuple[RankDump, Int32]]:
+    return (target, context.target), (golden, context.golden)
 
 
 def _unfused(pairs: NodePairs, context: Context) -> NDArray[np.bool_]:

@@ -12,12 +12,12 @@ from dumpscope.analysis.unit.rounding_only import excuse_rounding
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, Outcome
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Kind, RankDump, item_name
+from dumpscope.domain.records import Bool, Direction, Kind, NodeKind, RankDump, item_name
 from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
 from dumpscope.pipeline.compare.damage import is_damage
-from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, tell_other_words
+from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, relate_amounts, tell_other_words
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
 from dumpscope.texts import say
@@ -89,6 +89,7 @@ def measure_rank(
         progress=lambda done, text: progress(done * share, _with_early(text, early)),
     )  # fmt: skip
     tell_other_words(target, golden, matched.pairs, context, facts)
+    relate_amounts(target, golden, context, facts)
     if reference is not None:
         distances = measure_distances(
             target, golden, reference, matched.pairs, matched.items, options, threads=threads, cancelled=cancelled,
@@ -113,11 +114,12 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     context, facts = measured.context, measured.facts
     policy = load_policy(policy_text)
     names = _pair_names(measured) if policy.scale or policy.ignore else [""] * len(measured.pairs)
-    opinions = judge(context, facts, names, policy, measured.mode)
+    own = score.find_own_rounding(context, facts, _function_calls(measured), policy)
+    opinions = judge(context, facts, names, policy, measured.mode, own)
     if policy.base == "default":
         opinions = excuse_rounding(measured, opinions)
     if facts.distances is not None:
-        floors = score.floors(context, policy, score.factors(names, policy))
+        floors = score.floors(context, policy, score.factors(names, policy), own)
         opinions = apply_reference(opinions, facts.distances, *floors)
     n = len(measured.pairs)
     blank = NodeOpinions(
@@ -127,6 +129,16 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
         out_score=np.full(n, np.nan),
     )
     return measured.with_opinions(opinions, blank)
+
+
+def _function_calls(unit: MeasuredUnit) -> Bool:
+    """By node pair: a forward call of a function, made by both sides."""
+    nodes, pairs = unit.target.nodes, unit.pairs
+    if not len(nodes):
+        return np.zeros(len(pairs), bool)
+    forward = (nodes.kind == NodeKind.API) & (nodes.direction == Direction.FORWARD)
+    found: Bool = forward[pairs.target] & (pairs.target >= 0) & (pairs.golden >= 0)
+    return found
 
 
 def _pair_names(unit: MeasuredUnit) -> list[str]:

@@ -265,7 +265,7 @@ function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls:
       <span
         className={classes.fill}
         data-cls={above ? colour : "benign"}
-        style={{ width: `${(score === null ? 0 : barLength(score)) * 100}%` }}
+        style={{ width: `${barLength(error, score) * 100}%` }}
       />
       <span className={classes.value}>{formatError(error, score)}</span>
     </span>
