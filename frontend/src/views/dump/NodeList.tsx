@@ -57,6 +57,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
     void go(place);
   };
 
+  if (nodes.refused) return <Failure problem={nodes.refused} />;
   if (nodes.problem) return <Failure problem={nodes.problem} onRetry={nodes.retry} />;
   if (total === 0 && nodes.loading) return <Loading />;
   if (total === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("dump.noCalls")}</Empty>;

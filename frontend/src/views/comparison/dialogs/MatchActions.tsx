@@ -35,7 +35,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
         {t("matching.with")}
       </Button>
       {onlySide(node) === null && (
-        <Button variant="default" size="compact-xs" loading={change.isPending} onClick={part} data-testid="unmatch">
+        <Button variant="subtle" size="compact-xs" loading={change.isPending} onClick={part} data-testid="unmatch">
           {t("matching.part")}
         </Button>
       )}
