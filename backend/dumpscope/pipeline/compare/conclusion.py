@@ -43,6 +43,7 @@ from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
+from dumpscope.match.amounts import find_amounts
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers.picks import check_picks
@@ -190,8 +191,9 @@ class Conclusion:
         found = find_origins(case)
         self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
-        if case.history.differs or unit.target.ref.joined or unit.golden.ref.joined:
-            # a split model makes calls of its own, so extra calls that change no value say nothing
+        amounts = case.context.shape_differs.any() and find_amounts(unit.target, unit.golden, case.context)
+        if case.history.differs or unit.target.ref.joined or unit.golden.ref.joined or amounts:
+            # a split model, or another number of passes, makes calls of its own: those that change no value say nothing
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
