@@ -83,8 +83,9 @@ def find_amounts(target: RankDump, golden: RankDump, context: Context) -> Amount
 
 
 def _find_data(target: RankDump, golden: RankDump, context: Context, rows: Int64) -> int | None:
-    """The first of these item pairs that a call received as data, and that no dumped call made; None where a call before it made
-    another shape from what it received: then that call is at fault."""
+    """The first of these item pairs that a call received as data, and that no dumped call made: texts rather than tables of
+    positions. None where a call before it made another shape from what it received: then that call is at fault."""
+    found: list[int] = []
     taken = np.zeros(context.nodes, bool)
     received = np.isin(context.role, (Role.INPUT, Role.KWARG)) & (context.kind == Kind.TENSOR)
     taken[context.pair[received]] = True
@@ -92,16 +93,16 @@ def _find_data(target: RankDump, golden: RankDump, context: Context, rows: Int64
     tables: set[bytes] = set()
     for row in rows.tolist():
         if not received[row]:
-            if taken[context.pair[row]] and not tables:
+            if taken[context.pair[row]] and not tables and not found:
                 return None
             tables.add(_numbers(context, row))
             continue
         path = target.items.paths[target.items.path[context.target[row]]].rpartition(".")[2]
-        t, _ = shapes_of(target, golden, context, row)
-        if named[row] or _numbers(context, row) in tables or (tables and len(t) < 2):
-            continue
-        return row if path in _FIRST else None
-    return None
+        if not named[row] and _numbers(context, row) not in tables and path in _FIRST:
+            found.append(row)
+    many = [row for row in found if len(shapes_of(target, golden, context, row)[0]) > 1]
+    words = [row for row in many if "int" in context.dtypes[int(context.t_dtype[row])]]
+    return next(iter([*words, *many, *found]), None)
 
 
 def shapes_of(target: RankDump, golden: RankDump, context: Context, row: int) -> tuple[Shape, Shape]:
@@ -128,6 +129,7 @@ def find_related(target: RankDump, golden: RankDump, context: Context, facts: Fa
     related |= tensor & ~forward & (differs | (facts.outcome == Outcome.SHAPE))
     beside_none = (facts.outcome == Outcome.KIND) & forward & ~(context.role == Role.OUTPUT)
     related |= beside_none & (_is_none(target, context.target) | _is_none(golden, context.golden))
+    related |= (facts.outcome == Outcome.SHAPE) & _may_be_left_out(target, golden, context, facts)
     sized = np.zeros(context.nodes, bool)
     sized[context.pair[find_sizes(target, golden, context, facts, amounts)]] = True
     _follow(context, related, ((differs & tensor) | told) & forward, sized)
@@ -136,10 +138,14 @@ def find_related(target: RankDump, golden: RankDump, context: Context, facts: Fa
 
 def find_sizes(target: RankDump, golden: RankDump, context: Context, facts: Facts, amounts: Amounts) -> Int64:
     """Arguments that are the two sizes of something, or by which each side divides what several passes add up to."""
-    rows = np.flatnonzero((facts.outcome == Outcome.SCALAR) & (facts.equal == 0))
+    rows = np.flatnonzero((facts.outcome == Outcome.SCALAR) & (facts.equal == 0) & (context.role != Role.OUTPUT))
+    other_form = _may_be_left_out(target, golden, context, facts)
     found = []
     for row in rows.tolist():
         values = [_sizes(dump, int(items[row])) for dump, items in ((target, context.target), (golden, context.golden))]
+        if other_form[row]:
+            found.append(row)
+            continue
         split = len(values[0]) == len(values[1]) == 1 and (
             values[0][0] * amounts.rows[0] == values[1][0] * amounts.rows[1]
         )
@@ -227,6 +233,20 @@ def _in_direction(target: RankDump, context: Context, direction: Direction) -> B
     if not len(target.items):
         return np.zeros(len(context), bool)
     found: Bool = (target.nodes.direction[target.items.node[context.target]] == direction) & (context.target >= 0)
+    return found
+
+
+def _may_be_left_out(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Bool:
+    """Items of a call that takes a mask on one side only, or one of another form: a program chooses the form of attention by
+    whether its rows need a mask."""
+    masks = np.array(["mask" in path for path in target.items.paths] + [False])[target.items.path[context.target]]
+    masks &= context.target >= 0
+    other = (facts.outcome == Outcome.KIND) | (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.SHAPE)
+    lone = np.array(["mask" in path for path in golden.items.paths] + [False])[golden.items.path[context.golden]]
+    lone &= (context.golden >= 0) & (facts.outcome == Outcome.GOLDEN_ONLY)
+    calls = np.zeros(context.nodes, bool)
+    calls[context.pair[(masks & other) | lone]] = True
+    found: Bool = calls[context.pair]
     return found
 
 
