@@ -246,7 +246,8 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
     if not (unit.item_opinions.verdict == Verdict.NO).any():
         return unit
     opinions = excuse_updates(case, unit.item_opinions)
-    opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
+    if not case.columns.quiet:
+        opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
     opinions = excuse_without_effect(case, opinions, named)
     opinions = excuse_ties(case, opinions, named)
     if opinions is unit.item_opinions:
