@@ -241,7 +241,7 @@ def _may_be_left_out(target: RankDump, golden: RankDump, context: Context, facts
     whether its rows need a mask."""
     masks = np.array(["mask" in path for path in target.items.paths] + [False])[target.items.path[context.target]]
     masks &= context.target >= 0
-    other = (facts.outcome == Outcome.KIND) | (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.SHAPE)
+    other = np.isin(facts.outcome, (Outcome.KIND, Outcome.TARGET_ONLY, Outcome.SHAPE, Outcome.FORM))
     lone = np.array(["mask" in path for path in golden.items.paths] + [False])[golden.items.path[context.golden]]
     lone &= (context.golden >= 0) & (facts.outcome == Outcome.GOLDEN_ONLY)
     calls = np.zeros(context.nodes, bool)
