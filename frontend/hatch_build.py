@@ -114,6 +114,8 @@ def ensure_modules(root: Path, npm: str) -> None:
     mark = frontend / "node_modules" / ".lock-digest"
     if mark.is_file() and mark.read_text() == lock:
         return
+    if mark.parent.is_symlink():  # npm would empty the folder of another checkout, and leave it so
+        mark.parent.unlink()
     run(npm, "ci", "--include=dev", "--no-audit", "--no-fund", folder=frontend)
     mark.write_text(lock)
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
-import multiprocessing.spawn  # noqa: F401 - notes the interpreter itself, whose processes inherit its pipes
+import json
+import multiprocessing.spawn
 import os
 import runpy
 import select
@@ -42,8 +44,15 @@ line = socket.socket(socket.AF_UNIX)
 line.connect({address!r})
 with open("/proc/self/cmdline", "rb") as words, open("/proc/self/environ", "rb") as environment:
     parts = [os.getcwd().encode(), words.read().split(b"\\0", 3)[3], environment.read()]
+def inherited(stream):
+    try:
+        return os.get_inheritable(stream)
+    except OSError:
+        return False
+streams = [0, 1, 2, *(stream for stream in map(int, os.listdir("/proc/self/fd")) if stream > 2 and inherited(stream))]
+parts.append(bytes(str(streams), "ascii"))
 body = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
-socket.send_fds(line, [len(body).to_bytes(4, "little")], [0, 1, 2])
+socket.send_fds(line, [len(body).to_bytes(4, "little")], streams)
 line.sendall(body)
 program = int.from_bytes(line.recv(4), "little")
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -56,7 +65,9 @@ if status < 0:
     os.kill(os.getpid(), -status)
 os._exit(status)
 """
-"""Hands its words, folder, environment and streams to the server, and ends as the program does."""
+"""Hands its words, folder, environment, streams and inherited pipes to the server, and ends as the program does."""
+
+MOST_STREAMS: Final = 64
 
 _SERVERS: dict[tuple[int, str, str], str] = {}
 """(process, interpreter, modules) -> path of its python. A process that a test forked starts a server of its own."""
@@ -114,8 +125,8 @@ def serve(listener: socket.socket) -> tuple[str, list[str], dict[str, str]]:
             line.close()
             continue
         listener.close()
-        size, streams, _, _ = socket.recv_fds(line, 4, 3)
-        folder, words, environment = _parts(_exactly(line, int.from_bytes(size, "little")))
+        size, streams, _, _ = socket.recv_fds(line, 4, MOST_STREAMS)
+        folder, words, environment, numbers = _parts(_exactly(line, int.from_bytes(size, "little")))
         program = os.fork()
         if program:
             for stream in streams:
@@ -123,7 +134,10 @@ def serve(listener: socket.socket) -> tuple[str, list[str], dict[str, str]]:
             _watch(line, program)
         line.close()
         os.setsid()
-        for number, stream in enumerate(streams):
+        aside = [fcntl.fcntl(stream, fcntl.F_DUPFD, 512) for stream in streams]
+        for stream in streams:
+            os.close(stream)
+        for number, stream in zip(json.loads(numbers), aside, strict=True):
             os.dup2(stream, number)
             os.close(stream)
         pairs = (os.fsdecode(one).partition("=") for one in environment.split(b"\0") if one)
@@ -171,6 +185,7 @@ def become(folder: str, words: list[str], environment: dict[str, str]) -> None:
     if "torch" in sys.modules and environment.get("OMP_NUM_THREADS"):
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
     sys.orig_argv = [sys.executable, *words]
+    words = [word for place, word in enumerate(words) if place or word != "-B"]
     isolated = words[0] == "-I"
     first, *rest = words[isolated:]
     named = [] if isolated else [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -220,4 +235,5 @@ if __name__ == "__main__":
     SEARCHED: Final = [path for path in sys.path if path not in inherited]
     request = serve(socket.socket(fileno=int(descriptor)))
     sys.executable = client  # what the program starts in turn is a fork too
+    multiprocessing.spawn.set_executable(client)
     os._exit(finish(lambda: become(*request)))

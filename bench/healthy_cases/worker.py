@@ -7,7 +7,6 @@ This process imports what the runs need and computes nothing, so that a run find
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import json
 import logging
@@ -26,32 +25,13 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
 from healthy_cases.models import MODELS, Made, calm, draw, fill
+from model_cases.garbage import Garbage
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from healthy_cases.models import Batch
 
-EMPTY: Final = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
 DTYPES: Final = {"float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-class Garbage(TorchDispatchMode):
-    """Uninitialised memory holds other bytes in every run, as it may after other work of the process."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self.bytes = random.Random(seed)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ in EMPTY and isinstance(made, torch.Tensor) and made.numel():
-            size = made.untyped_storage().nbytes()
-            with suppress(RuntimeError):
-                ctypes.memmove(
-                    made.untyped_storage().data_ptr(), self.bytes.getrandbits(8 * size).to_bytes(size, "little"), size
-                )
-        return made
 
 
 class Inner(nn.Module):

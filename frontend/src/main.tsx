@@ -8,11 +8,12 @@ import { watchConnection } from "./api/reconnect";
 import { retryQuery } from "./api/records";
 import { startLocation } from "./base/address/location";
 import { startTexts } from "./texts";
+import { TranslationProvider } from "./texts/useTranslation";
 import { App } from "./views/App";
 import { theme } from "./widgets/page/theme";
 
 startLocation();
-startTexts();
+await startTexts();
 
 // "always": a browser that believes itself offline (a cable pulled, a laptop without any network) still reaches a server on
 // this machine or behind a tunnel; by default every request would wait, unsent, until it believes otherwise.
@@ -37,7 +38,9 @@ if (root) {
     <StrictMode>
       <MantineProvider theme={theme} defaultColorScheme="auto">
         <QueryClientProvider client={client}>
-          <App />
+          <TranslationProvider>
+            <App />
+          </TranslationProvider>
         </QueryClientProvider>
       </MantineProvider>
     </StrictMode>,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +39,36 @@ def client(make_settings: Make) -> Iterator[Client]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Callable[[str], Client]]:
+    """The server of a kind of database, started when it is first asked for."""
+    with ExitStack() as running:
+
+        @cache
+        def server(kind: str) -> Client:
+            folder = tmp_path_factory.mktemp("served")
+            url = empty_url(kind, folder)
+            settings = Settings(data_dir=folder, roots=[dumps], executor="threads:2", database_url=url)
+            return running.enter_context(TestClient(create_app(settings), base_url=BASE))
+
+        yield server
+
+
 @pytest.fixture(scope="package", params=KINDS)
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Client]:
-    """One server for all tests here that only read. It ends with this folder: others empty the same PostgreSQL database."""
-    folder = tmp_path_factory.mktemp("served")
-    settings = Settings(
-        data_dir=folder, roots=[dumps], executor="threads:2", database_url=empty_url(request.param, folder)
-    )
-    with TestClient(create_app(settings), base_url=BASE) as running:
-        yield running
+def served(request: pytest.FixtureRequest, servers: Callable[[str], Client]) -> Client:
+    """One server for all tests that only read. It outlives this fixture, which pytest makes anew whenever the kind changes."""
+    return servers(request.param)
+
+
+@pytest.fixture(scope="session")
+def faults(dumps: Path) -> Callable[[Client], str]:
+    return cache(lambda client: compare(client, dumps / "target_fault", dumps / "golden"))
 
 
 @pytest.fixture(scope="package")
-def fault(served: Client, dumps: Path) -> str:
+def fault(served: Client, faults: Callable[[Client], str]) -> str:
     """Id of the comparison of target_fault with golden (two steps, tensors)."""
-    return compare(served, dumps / "target_fault", dumps / "golden")
+    return faults(served)
 
 
 def register(client: Client, path: Path) -> str:

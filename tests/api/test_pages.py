@@ -40,6 +40,21 @@ def test_every_address_of_the_ui_opens_its_page(bundle: Path, client: Client) ->
 
 
 @pytest.mark.parametrize(
+    ("address", "base"),
+    [("/dumps", "./"), ("/dumps/a/b", "../../"), ("/no/such/page/", "../../../"), ("/..%2fsecret.txt", "../")],
+)
+def test_an_address_that_is_none_shows_readers_a_page_and_programs_an_error(
+    bundle: Path, client: Client, address: str, base: str
+) -> None:
+    shown = client.get(address, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert shown.status_code == 404
+    assert f'<base href="{base}">' in shown.text
+    assert client.get(address).json()["error"] == "not_found"
+    for other in ("/api/nothing", "/assets/nothing.js"):
+        assert client.get(other, headers={"Accept": "text/html"}).json()["error"] == "not_found"
+
+
+@pytest.mark.parametrize(
     ("prefix", "base"),
     [
         ("/dumpscope", "/dumpscope/"),

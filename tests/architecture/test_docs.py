@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from dumpscope.cli.app import COMMANDS, app, load_command
+from dumpscope.cli.app import COMMANDS, ROOT_OPTIONS, load_command
 from dumpscope.domain.facts import CLASS_WORDS, COUNTS, KINDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
-UNEXPLAINED = {"--help", "--install-completion", "--show-completion"}  # the same in every program
+UNEXPLAINED = {"--help"}  # the same in every program
 
 
 def documents() -> list[Path]:
@@ -60,14 +59,13 @@ def settings() -> Iterator[str]:
 
 
 def options() -> Iterator[str]:
-    """Commands and long options of the command line, through the parsers that typer builds."""
-    group = typer.main.get_command(app)
-    for name, command in [("dumpscope", group), *((name, load_command(name)) for name in COMMANDS)]:
-        if command.hidden:
-            continue
+    """Commands and long options of the command line, through its parsers."""
+    yield "dumpscope"
+    yield from (words.split()[0] for words, _ in ROOT_OPTIONS if words not in UNEXPLAINED)
+    for name in COMMANDS:
         yield name
-        for parameter in command.params:
-            yield from (option for option in parameter.opts if option.startswith("--") and option not in UNEXPLAINED)
+        for parameter in load_command(name).params:
+            yield from (option for option in parameter.opts if option.startswith("--"))
 
 
 def problems() -> Iterator[str]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer.main
 
-from dumpscope.cli.app import COMMANDS, app, load_command
+from dumpscope.cli.app import COMMANDS, ROOT_OPTIONS, load_command
 from dumpscope.texts import LANGUAGES, catalogue
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
@@ -39,8 +38,8 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def known() -> set[str]:
-    commands = [typer.main.get_command(app), *map(load_command, COMMANDS)]
-    return {option for command in commands for parameter in command.params for option in parameter.opts}
+    own = {option for parameter in map(load_command, COMMANDS) for one in parameter.params for option in one.opts}
+    return {*own, *(words.split()[0] for words, _ in ROOT_OPTIONS)}
 
 
 def test_every_option_that_an_error_names_exists(known: set[str]) -> None:

@@ -121,7 +121,6 @@ REASONS: Final = {
             "capture/dumpscope_capture/record/step.py",
             "capture/dumpscope_capture/values/live_memory.py",
         ),
-        "keeps alembic out of what only reads": ("backend/dumpscope/index/store/upgrade.py",),
         "below what imports it: merged, rooms of the index would form a circle": (
             "backend/dumpscope/index/comparisons/joined_dumps.py",
             "backend/dumpscope/index/comparisons/shown_errors.py",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
-
 from model_cases import census
+from torch import nn
 
 LINEAR = nn.Linear(3, 3)
 NAMES = {

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from capture.conftest import forget
+from model_cases.garbage import Garbage
 from pipeline.comparing import compare
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.verdict.rules import VERDICT_RULES
 from dumpscope_capture import PrecisionDebugger
-
-EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted")
-
-
-class Garbage(TorchDispatchMode):
-    """Uninitialised memory holds other bytes in every run, as it may after other work of the process."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self.bytes = random.Random(seed)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if func.overloadpacket.__name__ in EMPTY and made.numel():
-            size = made.untyped_storage().nbytes()
-            ctypes.memmove(made.untyped_storage().data_ptr(), self.bytes.randbytes(size), size)
-        return made
 
 
 def recorded(

@@ -24,7 +24,7 @@ from dumpscope.index.dump_queries.nodes import get_node
 from dumpscope.index.dumps.catalogue import create_dump, stored_ranks
 from dumpscope.index.dumps.load_rank import load_rank
 from dumpscope.index.dumps.store_rank import store_dump_rank
-from dumpscope.index.store import tables
+from dumpscope.index.store import tables, upgrade
 from dumpscope.index.store.codec import (
     number_columns,
     numbers,
@@ -196,6 +196,32 @@ def test_migrations_make_exactly_the_tables_the_program_uses(database: Database)
 
     with database.read() as connection:
         assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+
+
+def test_a_new_file_is_made_as_the_migrations_make_it(tmp_path: Path) -> None:
+    """Its tables and indexes are word for word the same, and so is its version."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    assert upgrade.SCHEMA.read_text(encoding="utf-8") == upgrade.migrated_schema(), (
+        "python -m dumpscope.index.store.upgrade"
+    )
+    assert upgrade.newest() == ScriptDirectory.from_config(upgrade.configuration()).get_current_head()
+    for name, fill in (("made", upgrade.upgrade), ("migrated", upgrade.migrate)):
+        database = Database(sqlite_url(tmp_path / name))
+        with database.write() as connection:
+            fill(connection)
+        database.close()
+    found = []
+    for name in ("made", "migrated"):
+        with sqlite3.connect(tmp_path / name) as connection:
+            everything = connection.execute(
+                "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+            ).fetchall()
+            stamps = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+            pragmas = [connection.execute(f"PRAGMA {word}").fetchone() for word in ("auto_vacuum", "journal_mode")]
+        found.append((everything, stamps, pragmas))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 30
 
 
 def test_a_database_of_a_newer_program_is_refused_with_advice(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, UnreadableError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
-from dumpscope.jobs.runner import Cancelled, Kind, Progress, Runner
+from dumpscope.jobs.runner import Cancelled, Kind, Progress, RecentRate, Runner
 from dumpscope.pipeline.tasks.fan_out import ABORT, Work, spread
 
 
@@ -101,6 +101,31 @@ def test_progress_grows_and_an_estimate_appears(table: JobTable) -> None:
     steps.leave.set()
     over(table, job)
     runner.stop()
+
+
+def test_the_time_left_follows_the_rate_of_late() -> None:
+    rate = RecentRate(0.0)
+    assert rate.time_left(1.0, 0.3) is None, "too early"
+    for second in range(2, 101):  # reading: slow
+        rate.time_left(float(second), 0.3 + 0.002 * second)
+    left = rate.time_left(101.0, 0.502)
+    assert left == pytest.approx(0.498 / 0.002, rel=0.05)
+    for second in range(102, 130):  # comparing: ten times as fast
+        left = rate.time_left(float(second), min(0.99, 0.502 + 0.015 * (second - 101)))
+    assert left == pytest.approx((1 - 0.922) / 0.015, rel=0.05)
+
+
+def test_no_time_left_is_told_where_nothing_goes_on() -> None:
+    rate = RecentRate(0.0)
+    rate.time_left(5.0, 0.5)
+    assert [rate.time_left(float(second), 0.5) for second in range(40, 50)] == [None] * 10
+
+
+def test_a_job_that_begins_again_has_a_rate_of_its_own() -> None:
+    rate = RecentRate(0.0)
+    rate.time_left(10.0, 0.9)
+    assert rate.time_left(20.0, 0.0) is None
+    assert rate.time_left(30.0, 0.5) == pytest.approx(10.0)
 
 
 def test_a_running_job_can_be_cancelled(table: JobTable) -> None:

@@ -9,13 +9,12 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import (
-    Browser,
     BrowserContext,
     ConsoleMessage,
     Page,
@@ -26,20 +25,17 @@ from playwright.sync_api import (
 )
 from warm_python import warm_python
 
+from ui.expecting import PATIENCE
 from ui.watching import LARGEST_REPLY, Watched, watching
 
 PLAIN = "plain.test"
 """A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
 
-PATIENCE = 120_000
-"""Milliseconds that a page may take to show what a test expects. A wait ends when what it waits for is there, so a long one costs
-time only where a test fails; a machine may be several times slower than its authors', and others may use it."""
-
 TEST_SECONDS = 1200
 """What a test with several such waits may take."""
 
-IMPORTED: Final = "dumpscope.api.app,dumpscope.cli,uvicorn"
-"""What a server needs seconds to import."""
+IMPORTED: Final = "dumpscope.api.app,dumpscope.cli.commands.serve,dumpscope.index.store.upgrade,uvicorn"
+"""What a server and its workers need seconds to import."""
 
 VIEW: Final[dict[str, Any]] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"}
 
@@ -140,13 +136,6 @@ def playwright() -> Iterator[Playwright]:
 
 
 @pytest.fixture(scope="session")
-def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
-    running = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-    yield running
-    running.close()
-
-
-@pytest.fixture(scope="session")
 def profile(
     playwright: Playwright, chromium: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrowserContext]:
@@ -208,6 +197,18 @@ def context(profile: BrowserContext) -> Iterator[BrowserContext]:
 def chinese(chinese_profile: BrowserContext) -> Iterator[Page]:
     yield new_page(chinese_profile)
     forget(chinese_profile)
+
+
+@pytest.fixture
+def page_in(request: pytest.FixtureRequest) -> Callable[[str], Page]:
+    """A page whose reader's language is this one: "en-US" or "zh-CN"."""
+
+    def opened(language: str) -> Page:
+        if language == "zh-CN":
+            return request.getfixturevalue("chinese")
+        return new_page(request.getfixturevalue("context"))
+
+    return opened
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
+from ui.expecting import expect
 
 
 def register(page: Page, folder: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Connection, func, select, text
 
 from dumpscope.domain.options import Options
 from dumpscope.index.comparisons.catalogue import create_comparison, find_unit, get_comparison, store_answer
@@ -54,15 +54,16 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
         )
         with database.read() as connection:
             serial = comparison_serial(connection, new)
-            first, last = tables.key_range(unit.id)
-            nodes, places, items, flow = (
-                [list(row) for row in connection.execute(select(table).where(table.c.id.between(first, last)))]
-                for table in (tables.node_pair, tables.place, tables.item_pair, tables.flow)
+            items, flow = (
+                [
+                    list(row)
+                    for row in connection.execute(select(table).where(table.c.id.between(*tables.key_range(unit.id))))
+                ]
+                for table in (tables.item_pair, tables.flow)
             )
             values = dict(
                 connection.execute(select(tables.unit).where(tables.unit.c.id == unit.id)).one()._mapping.items()
             )
-        rounds = -(-pairs // len(nodes))
         values["pairs"] = pairs
         values.pop("id")
         values.pop("comparison")
@@ -70,11 +71,8 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
             base = tables.key(made.id)
             made.append(tables.item_pair, _columns([[base + place, *row[1:]] for place, row in enumerate(items)]))
             made.append(tables.flow, _columns([[base, *row[1:]] for row in flow]))
-            for number in range(rounds):
-                wanted = min(len(nodes), pairs - number * len(nodes))
-                made.append(tables.node_pair, _columns(_nodes(nodes[:wanted], base, number, len(nodes), len(places))))
-                kept = [row for row in places if row[_PAIR] is None or row[_PAIR] < wanted]
-                made.append(tables.place, _columns(_places(kept, base, made.id, number, len(nodes), len(places))))
+            with database.write() as connection:
+                _repeat(connection, unit.id, made.id, pairs)
         counts = replace(old.answer.counts, nodes=pairs)
         store_answer(database, new, replace(old.answer, counts=counts), units=[made.id])
         return new
@@ -82,49 +80,84 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
         database.close()
 
 
-_PAIR: Final = list(tables.place.c).index(tables.place.c.pair)
-
-
 def _columns(rows: list[list[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _nodes(rows: list[list[Any]], base: int, number: int, count: int, places: int) -> list[list[Any]]:
-    names = [column.name for column in tables.node_pair.c]
-    own, golden, entry = names.index("name"), names.index("golden_name"), names.index("entry")
-    beside = names.index("beside")
-    made = []
-    for place, old in enumerate(rows):
-        row = old.copy()
-        row[0] = base + number * count + place
-        row[own] = _name(row[own], number)
-        row[golden] = row[golden] and _name(row[golden], number)
-        row[entry] += number * places
-        row[beside] = None if row[beside] is None else row[beside] + number * count
-        made.append(row)
-    return made
+def _repeat(connection: Connection, unit: int, new: int, pairs: int) -> None:
+    """Store the calls and places of a unit below another one, again and again until it has `pairs` calls.
+
+    The database does it: the rows are a million, and none of them need come here.
+    """
+    old, base = tables.key(unit), tables.key(new)
+    nodes = connection.execute(
+        select(tables.node_pair.c.id, tables.node_pair.c.name, tables.node_pair.c.golden_name)
+        .where(tables.node_pair.c.id.between(*tables.key_range(unit)))
+        .order_by(tables.node_pair.c.id)
+    ).all()
+    count = len(nodes)
+    assert [row.id for row in nodes] == list(range(old, old + count))
+    places = connection.execute(
+        select(func.count()).select_from(tables.place).where(tables.place.c.id.between(*tables.key_range(unit)))
+    ).scalar_one()
+    connection.exec_driver_sql(
+        "CREATE TEMP TABLE parts (id INTEGER PRIMARY KEY, b, n, a, golden_b, golden_n, golden_a)"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(row.id, *_parts(row.name), *_parts(row.golden_name)) for row in nodes],
+    )
+    further = f":round * {count}"
+    further_place = f":round * {places}"
+    node_pair = {
+        "id": f"id - {old} + {base} + {further}",
+        "name": _renamed("name", ""),
+        "golden_name": _renamed("golden_name", "golden_"),
+        "entry": f"entry + {further_place}",
+        "beside": f"beside + {further}",
+    }
+    place = {
+        "id": f"id - {old} + {base} + {further_place}",
+        "parent": f"CASE WHEN parent < 0 THEN -{new} ELSE parent - {old} + {base} + {further_place} END",
+        "seq": f"seq + {further_place}",
+        "pair": f"pair + {further}",
+    }
+    for number in range(-(-pairs // count)):
+        wanted = min(count, pairs - number * count)
+        for table, changed, source, kept in (
+            (tables.node_pair, node_pair, "node_pair JOIN parts USING (id)", f"id < {old + wanted}"),
+            (tables.place, place, "place", f"(pair IS NULL OR pair < {wanted})"),
+        ):
+            names = [column.name for column in table.c]
+            chosen = ", ".join(changed.get(name, name) for name in names)
+            first, last = tables.key_range(unit)
+            connection.execute(
+                text(
+                    f"INSERT INTO {table.name} ({', '.join(names)}) SELECT {chosen} FROM {source}"
+                    f" WHERE id BETWEEN {first} AND {last} AND {kept} ORDER BY id"
+                ),
+                {"round": number},
+            )
+    connection.exec_driver_sql("DROP TABLE parts")
 
 
-def _places(rows: list[list[Any]], base: int, unit: int, number: int, count: int, places: int) -> list[list[Any]]:
-    made = []
-    for old in rows:
-        row = old.copy()
-        entry = (old[0] & tables.NUMBER_MASK) + number * places
-        row[0] = base + entry
-        row[1] = -unit if old[1] < 0 else base + (old[1] & tables.NUMBER_MASK) + number * places
-        row[2] += number * places
-        row[_PAIR] = None if old[_PAIR] is None else old[_PAIR] + number * count
-        made.append(row)
-    return made
-
-
-def _name(name: str, number: int) -> str:
-    """The same in another repetition: a call further on, a module below another one."""
-    if number == 0:
-        return name
+def _parts(name: str | None) -> tuple[str | None, int | None, str | None]:
+    """What stands before a call's number, the number, and what stands after it; of a module what stands after `Module.`."""
+    if name is None:
+        return None, None, None
     if name.startswith("Module."):
-        return f"Module.again{number}.{name.removeprefix('Module.')}"
-    return re.sub(r"\.(\d+)\.(forward|backward)$", lambda found: f".{int(found[1]) + number * ROUND}.{found[2]}", name)
+        return None, None, name.removeprefix("Module.")
+    found = re.fullmatch(r"(.*\.)(\d+)(\.(?:forward|backward))", name, re.DOTALL)
+    return (found[1], int(found[2]), found[3]) if found else (name, None, None)
+
+
+def _renamed(name: str, side: str) -> str:
+    """The same in another repetition, in SQL: a call further on, a module below another one."""
+    return (
+        f"CASE WHEN :round = 0 OR {name} IS NULL OR {side}a IS NULL THEN {name}"
+        f" WHEN {side}b IS NULL THEN 'Module.again' || :round || '.' || {side}a"
+        f" ELSE {side}b || ({side}n + :round * {ROUND}) || {side}a END"
+    )
 
 
 def write_forest(root: Path, *, wide: int, deep: int, wrong: bool) -> Path:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import PATIENCE, PLAIN, Server
 from ui.driving import known, ready
+from ui.expecting import expect
 
 TOKEN = "open-sesame"
 
@@ -122,8 +123,9 @@ AT_REST = """() => new Promise((resolve) => requestAnimationFrame(() => requestA
 
 def grave(page: Page, pytestconfig: pytest.Config) -> list[tuple[str, list[tuple[list[str], str]]]]:
     """What axe finds serious or critical: the rule, and of some elements their selectors and what is wrong."""
-    script = pytestconfig.rootpath / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-    page.evaluate(script.read_text(encoding="utf-8"))
+    if page.evaluate("typeof axe") == "undefined":
+        script = pytestconfig.rootpath / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+        page.evaluate(script.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
     return [
         (rule["id"], [(node["target"], node["failureSummary"]) for node in rule["nodes"][:3]])

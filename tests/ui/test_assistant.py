@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from match.renamed import ported
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import ask, finished
+from ui.expecting import expect
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Route
 
 from ui.conftest import Server
 from ui.driving import ask, finished, start
+from ui.expecting import expect
 from ui.made import cut_rank, died, late, other_inputs
 
 CAUSE = "Functional.softmax.1.forward"

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import finished
+from ui.expecting import expect
 from ui.made import late
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -68,6 +69,13 @@ def next_origin(page: Page) -> None:
     selected(page, "Functional.linear.4.forward")
     page.keyboard.press("n")
     expect(page.get_by_test_id("banner").get_by_role("heading")).to_have_text("Origin 2 of 2")
+
+
+def next_amplifier(page: Page) -> None:
+    selected(page, "Functional.linear.6.forward")
+    page.keyboard.press("n")
+    selected(page, "Functional.layer_norm.3.backward")
+    expect(page.get_by_test_id("notice")).to_contain_text("Amplifier 1 of 1: error 1.9% in, 51% out.")
 
 
 def to_the_producer(page: Page) -> None:
@@ -131,6 +139,11 @@ GOALS: Final[dict[str, tuple[tuple[str, str], str, Callable[[Page], None]]]] = {
     "its call stack, user's line first": (FAULT, "", shows_the_stack),
     "a plot of the pair": (FAULT, "", shows_a_plot),
     "the next independent cause": (("late", "stat_golden"), "", next_origin),
+    "the strongest amplifier, where no other cause is named": (
+        ("target_fault_bwd", "target_fault_weight"),
+        "",
+        next_amplifier,
+    ),
     "where the worst input came from": (FAULT, "?s=0&r=0&n=Functional.dropout.1.forward", to_the_producer),
     "the same call on another rank or step": (FAULT, f"?s=0&r=0&n={CAUSE}", to_another_step),
     "a call by its name": (FAULT, "", to_a_name),

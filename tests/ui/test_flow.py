@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
 from ui.driving import known
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 

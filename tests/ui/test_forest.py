@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator
 
 from ui.conftest import Server
 from ui.driving import finished
+from ui.expecting import expect
 from ui.sizes import END_OF_CHAIN, WIDE, write_forest
 from ui.watching import LATENCY, MOST_ROWS, Watched, allowed, latency, rows
 

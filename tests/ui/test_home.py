@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page
 
 from ui.conftest import Server
 from ui.driving import ask
+from ui.expecting import expect
 
 ORIGIN = "Functional.softmax.1.forward"
 

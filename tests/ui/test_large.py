@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
 
 from ui.conftest import Server
 from ui.driving import ask, finished, register, start
+from ui.expecting import expect
 from ui.sizes import repeated, synthetic
 from ui.watching import MOST_ROWS, Watched, allowed, first_paint, rows
 

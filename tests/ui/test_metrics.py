@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from extending.conftest import install_example
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import finished
+from ui.expecting import expect
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import ready
+from ui.expecting import expect
 
 CAUSE = "Functional.gelu.0.forward"
 

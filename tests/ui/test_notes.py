@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import ask, finished
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 

@@ -7,11 +7,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from dumpscope.parallel.plan import parse_plan
 from ui.conftest import Server
 from ui.driving import ask, finished, pick, register
+from ui.expecting import expect
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "parallel.tar.xz"
 UP = "Module.layers.2.mlp.up.ColumnParallelLinear.forward.0.parameters.weight"

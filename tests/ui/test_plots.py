@@ -11,11 +11,12 @@ from urllib.parse import parse_qs, urlsplit
 import ml_dtypes
 import numpy as np
 import pytest
-from playwright.sync_api import Download, Page, expect
+from playwright.sync_api import Download, Page
 from plots.tensor_dumps import node_of, write_dump
 
 from ui.conftest import Server
 from ui.driving import finished, known
+from ui.expecting import expect
 
 TABS = ("hist", "pair", "api", "map", "order", "apis", "error", "values", "runs")
 FIGURES = tuple(tab for tab in TABS if tab != "values")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server
 from ui.driving import ask, finished
+from ui.expecting import expect
 
 
 def test_a_policy_of_ones_own_is_tried_and_then_used(page: Page, server: Server, dumps: Path) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.precheck import STATE
 from ui.conftest import Server
 from ui.driving import ask, finished
+from ui.expecting import expect
 
 pytest.importorskip("torch")
 
@@ -97,8 +98,11 @@ def test_the_server_runs_one_with_progress(page: Page, lending: Server, dumps: P
 
 def test_a_run_is_cancelled(page: Page, lending: Server, dumps: Path) -> None:
     page.goto(finished(lending, dumps / "target_extra_op", dumps / "golden"))
+    calls = page.get_by_test_id("calls")
+    everything = calls.get_attribute("aria-rowcount") or ""
     page.get_by_test_id("search").fill("api:linear")
-    page.get_by_test_id("calls").get_by_role("row").filter(has_text="Functional.linear.0.forward").click()
+    expect(calls).not_to_have_attribute("aria-rowcount", everything)  # no row moves under the pointer any more
+    calls.get_by_role("row").filter(has_text="Functional.linear.0.forward").click()
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.linear.0.forward")
     page.get_by_test_id("alone-how").click()
     golden = page.get_by_test_id("unchecked-golden")

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from readers.ptdbg_dumps import convert_dump
 
 from ui.conftest import Server
 from ui.driving import compare
+from ui.expecting import expect
 
 CAUSE = "Functional_softmax_1_forward"
 

@@ -9,10 +9,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import finished
+from ui.expecting import expect
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "ranks.tar.xz"
 

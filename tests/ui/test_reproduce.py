@@ -5,10 +5,11 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import known
+from ui.expecting import expect
 
 
 def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from cli.test_serving import running
 from old_result import unpack
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import finished
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 

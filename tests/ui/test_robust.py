@@ -7,10 +7,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import Server
 from ui.driving import finished, start
+from ui.expecting import expect
 from ui.made import renamed, special
 
 CALL = "Functional.gelu.0.forward"

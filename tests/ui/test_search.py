@@ -8,10 +8,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server
 from ui.driving import known
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -63,16 +64,24 @@ def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path
     expect(page.get_by_text("There are ranks 0 1 and steps")).to_be_visible()
 
 
-def test_what_is_no_search_is_said_with_place_and_remedy(context: BrowserContext, address: str) -> None:
+def test_what_is_no_search_is_said_with_place_and_remedy_while_the_list_stays(
+    context: BrowserContext, address: str
+) -> None:
     page = context.new_page()
     page.goto(address)
+    page.get_by_test_id("search").fill("softmax")
+    expect(page.get_by_test_id("total")).to_have_text("4 calls match")
     page.get_by_test_id("search").fill("softmax clas:origin")
-    failure = page.get_by_test_id("calls").get_by_test_id("failure")
-    expect(failure).to_contain_text("there is no clas:")
-    expect(failure).to_contain_text("character 9")
-    expect(failure).to_contain_text("class:")
+    refused = page.get_by_test_id("search-refused")
+    expect(refused).to_contain_text("there is no clas:")
+    expect(refused).to_contain_text("character 9")
+    expect(refused).to_contain_text("class:")
+    expect(page.get_by_test_id("failure")).to_have_count(0)
+    expect(page.get_by_test_id("calls").locator("[data-name]")).to_have_count(4)
+    expect(page.get_by_test_id("total")).to_have_text("…")
     page.get_by_test_id("search").fill("softmax class:origin")
-    expect(failure).to_have_count(0)
+    expect(refused).to_have_count(0)
+    expect(page.get_by_test_id("total")).to_have_text("1 call matches")
     expect(page.get_by_test_id("calls")).to_contain_text(CAUSE)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server
 from ui.driving import ask, finished, known, register, start
+from ui.expecting import expect
 
 
 def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
@@ -165,19 +166,19 @@ def test_an_empty_start_page_says_what_to_do_first(page: Page, fresh: Server) ->
 
 
 @pytest.mark.parametrize("language", ["en-US", "zh-CN"])
-def test_nothing_is_wider_than_a_phone(browser: Browser, server: Server, dumps: Path, language: str) -> None:
+def test_nothing_is_wider_than_a_phone(
+    page_in: Callable[[str], Page], server: Server, dumps: Path, language: str
+) -> None:
     address = known(server, dumps / "target_fault", dumps / "golden")
     comparison = re.search("comparisons/(.+)", address)[1]  # type: ignore[index]
     dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale=language)
-    try:
-        page = context.new_page()
-        for place in (server.url, address, f"{server.url}/dumps/{dump}"):
-            page.goto(place)
-            page.wait_for_load_state("networkidle")
-            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, place
-    finally:
-        context.close()
+    page = page_in(language)
+    page.set_viewport_size({"width": 390, "height": 844})
+    for place in (server.url, address, f"{server.url}/dumps/{dump}"):
+        page.goto(place)
+        expect(page.locator("html")).to_have_attribute("lang", language[:2])
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, place
 
 
 def test_an_origin_among_strangers_says_that_most_calls_have_no_partner(

@@ -8,10 +8,11 @@ import shutil
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
 from ui.driving import ask, finished, known
+from ui.expecting import expect
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server: Server, dumps: Path) -> None:

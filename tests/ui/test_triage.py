@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
 from ui.driving import compare, known
+from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -201,3 +203,16 @@ def test_an_uploaded_archive_opens(page: Page, server: Server, dumps: Path, tmp_
     expect(listed).to_be_visible()
     listed.click()
     expect(page).to_have_url(re.compile("/dumps/"))
+
+
+def test_opening_a_comparison_asks_for_nothing_twice(page: Page, server: Server, dumps: Path) -> None:
+    address = known(server, dumps / "target_fault", dumps / "golden")
+    asked: Counter[str] = Counter()
+    page.on("request", lambda request: asked.update([request.url]) if "/api/" in request.url else None)
+    page.goto(address)
+    expect(page.get_by_test_id("origin")).to_contain_text("softmax")
+    expect(page.locator(".main-svg").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert len(asked) > 10
+    assert {url: times for url, times in asked.items() if times > 1} == {}
+    assert not any("/api/jobs/" in url for url in asked), "a job that is over was asked for"

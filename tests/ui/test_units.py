@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from ui.conftest import Server
 from ui.driving import known
+from ui.expecting import expect
 
 
 def test_the_selection_is_kept_from_rank_to_rank(page: Page, server: Server, dumps: Path) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Playwright, Route
 
 from ui.conftest import FLAGS, PATIENCE, Server
 from ui.driving import ask
+from ui.expecting import expect
 
 DROP = """
 (zone, files) => {
@@ -135,22 +136,20 @@ def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, serv
     ],
 )
 def test_what_is_no_dump_is_named_with_the_remedy_in_both_languages(
-    browser: Browser, server: Server, tmp_path: Path, language: str, cut: str, again: str, rar: str
+    page_in: Callable[[str], Page], server: Server, tmp_path: Path, language: str, cut: str, again: str, rar: str
 ) -> None:
     whole = tmp_path / "whole.zip"
     with zipfile.ZipFile(whole, "w") as out:
         out.writestr("run/dump.json", random.Random(1).randbytes(5000))
     (tmp_path / "cut.zip").write_bytes(whole.read_bytes()[:3000])
     (tmp_path / "dump.rar").write_bytes(b"Rar!\x1a\x07\x01\0")
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale=language)
-    page = context.new_page()
+    page = page_in(language)
     page.goto(server.url)
     for name, said, remedy in (("cut.zip", cut, again), ("dump.rar", rar, ".tar.gz")):
         page.get_by_test_id("file-input").set_input_files([tmp_path / name])
         line = page.get_by_test_id("upload").filter(has_text=name)
         expect(line).to_contain_text(said)
         expect(line).to_contain_text(remedy)
-    context.close()
 
 
 def test_two_dumps_that_were_just_added_are_compared_from_where_they_were_added(
@@ -305,16 +304,13 @@ def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_aga
 
 
 def test_an_upload_goes_on_after_the_browser_was_closed_and_started_again(
-    browser: Browser, own_server: Server, dumps: Path, tmp_path: Path
+    playwright: Playwright, chromium: str, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     folder = large_dump(dumps, tmp_path / "cut_by_restart_of_browser")
 
     def started() -> BrowserContext:
-        program = next(
-            found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))
-        )
-        return browser.browser_type.launch_persistent_context(
-            tmp_path / "profile", executable_path=program, args=FLAGS, locale="en-US"
+        return playwright.chromium.launch_persistent_context(
+            tmp_path / "profile", executable_path=chromium, args=FLAGS, locale="en-US"
         )
 
     context = started()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from dumpscope import errors
 from dumpscope.api.error_body import CODES
@@ -25,6 +25,7 @@ from dumpscope.readers.file_type import KINDS
 from dumpscope.texts import catalogue
 from ui.conftest import Server
 from ui.driving import ask, known, start
+from ui.expecting import expect
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ROOT / "backend" / "dumpscope" / "texts"

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
+
+from ui.expecting import expect
 
 LARGEST_REPLY: Final = 200_000
 MOST_ROWS: Final = 2_000

@@ -77,6 +77,16 @@ def test_installed_modules_and_tests_do_not_make_the_bundle_stale(project: Path,
     assert not hook.is_stale(project)
 
 
+def test_modules_that_are_another_checkouts_stay_there(project: Path, hook: ModuleType, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / ".lock-digest").write_text("of another lock")
+    (project / "frontend" / "node_modules").symlink_to(shared)
+    hook.ensure_bundle(project)
+    assert (shared / ".lock-digest").read_text() == "of another lock"
+    assert not (project / "frontend" / "node_modules").is_symlink()
+
+
 def test_a_renamed_source_makes_the_bundle_stale(project: Path, hook: ModuleType) -> None:
     hook.ensure_bundle(project)
     (project / "frontend" / "src" / "main.ts").rename(project / "frontend" / "src" / "other.ts")

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from dumpscope.api import pages
 from dumpscope.api.http_methods import allowed
 from dumpscope.api.models.base import Error
 from dumpscope.api.replies import StrictJSON
@@ -49,6 +50,8 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> Response:
         detail, hint = str(error.detail), None
         if error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
+            if pages.is_for_readers(request):
+                return pages.draw_page(request, 404)
             detail, hint = (
                 say("api.there_nothing", path=request.url.path[:200]),
                 say("api.get_api_docs_shows_every_call"),

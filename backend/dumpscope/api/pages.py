@@ -54,16 +54,26 @@ def install(app: FastAPI) -> None:
 @router.get("/comparisons/{_id}")
 def page(request: Request) -> Response:
     """The page of the UI; it reads the address itself."""
+    return draw_page(request, 200)
+
+
+def is_for_readers(request: Request) -> bool:
+    """Whether a browser opens an address that is none of the interface's."""
+    asked = request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
+    return asked and not {"api", "assets"} & set(request.url.path.split("/"))
+
+
+def draw_page(request: Request, status: int) -> Response:
     file = STATIC / "index.html"
     if not file.is_file():
         return HTMLResponse(MISSING, 503, {"Cache-Control": "no-store"})
     text = file.read_text(encoding="utf-8")
     prefix = mount(request)
     # A proxy that does not name its prefix removes it: then only a relative base is right, from the first asset on.
-    href = f"{prefix}/" if prefix else "../" if "/" in request.url.path.strip("/") else "./"
+    href = f"{prefix}/" if prefix else "../" * request.url.path.lstrip("/").count("/") or "./"
     base = f'<base href="{escape(href, quote=True)}">'
     body = re.sub(r"<head\b[^>]*>", lambda found: found[0] + base, text, count=1)
-    return HTMLResponse(body, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _policy(text)})
+    return HTMLResponse(body, status, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _policy(text)})
 
 
 @router.get("/api/plotly.min.js")

@@ -9,19 +9,16 @@ import os
 import shlex
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Any, Final
-
-import typer
-from typer.core import TyperCommand, TyperGroup
+from typing import Final
 
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED, INTERRUPTED, OUTPUT_CLOSED
 from dumpscope.cli.options import repeat_options
+from dumpscope.cli.parser import HELP, Command, help_text
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.gc_tuning import collect_rarely
-from dumpscope.texts import LANGUAGES, has, say, speaking, tell, template, translate, wished_language
+from dumpscope.texts import LANGUAGES, has, say, speaking, tell, translate, wished_language
 
 COMMANDS: Final = (
     "info", "compare", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
@@ -29,54 +26,14 @@ COMMANDS: Final = (
 )  # fmt: skip
 """Every command, in the order of the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`; its help is in
 the catalogue: `help.name`, `help.name.more`, and `help.name.option` or `help.any.option`."""
-_WORDS: Final = ("help.word.usage", "help.word.options", "help.word.arguments", "help.word.commands", "help.show")
-"""What the parser itself writes into each help text."""
+ROOT_OPTIONS: Final = (("--version", "help.version"), ("--lang en|zh", "help.lang"), (HELP, "help.show"))
+"""The options of `dumpscope` itself, and the ids of what they mean."""
 
 
-class _Command(TyperCommand):
-    def get_help(self, ctx: Any) -> str:
-        return _in_own_words(super().get_help(ctx))
-
-
-class _Commands(TyperGroup):
-    """Lists the commands without importing them, and imports only the requested one."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed if name is None else load_command(name), rest
-
-    def get_help(self, ctx: Any) -> str:
-        self.help = tell("help.dumpscope")
-        for name, command in self.commands.items():
-            command.short_help = tell(f"help.{name}")
-        for option in self.params:
-            option.help = tell(f"help.{option.name}")  # type: ignore[attr-defined]
-        return _in_own_words(super().get_help(ctx))
-
-
-def _in_own_words(text: str) -> str:
-    """A help text with the words of the parser in the language of this context."""
-    for id in _WORDS:
-        text = text.replace(template(id), tell(id))
-    return text
-
-
-app = typer.Typer(
-    name="dumpscope",
-    cls=_Commands,
-    no_args_is_help=False,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-def load_command(name: str) -> Any:
+def load_command(name: str) -> Command:
     """The parser of one command, with its options and their help; imports the command's module."""
     word = name.replace("-", "_")
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, cls=_Command)(getattr(import_module(f"dumpscope.cli.commands.{word}"), word))
-    command: Any = typer.main.get_command(alone)
+    command = Command(name, getattr(import_module(f"dumpscope.cli.commands.{word}"), word))
     more = [tell(f"help.{name}.more")] if has(f"help.{name}.more") else []
     command.help = "\n\n".join([tell(f"help.{name}"), *more])
     for one in command.params:
@@ -85,31 +42,14 @@ def load_command(name: str) -> Any:
     return command
 
 
-def _list_only() -> None:
-    """Placeholder for a command in the list; load_command returns the real one."""
-
-
-for _name in COMMANDS:
-    app.command(_name)(_list_only)
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", is_eager=True)] = False,
-    lang: Annotated[
-        str | None,
-        typer.Option("--lang", metavar="en|zh"),
-    ] = None,
-) -> None:
-    assert lang is None, "taken out of the arguments by take_language"
-    if version:
-        from dumpscope import __version__  # noqa: PLC0415
-
-        typer.echo(__version__)
-        raise typer.Exit
-    if context.invoked_subcommand != "serve" and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # see __main__; `serve` has its own (cli.ending)
+def get_help() -> str:
+    """The help of `dumpscope` itself: its options and commands; imports no command."""
+    return help_text(
+        f"dumpscope {tell('help.word.command')}",
+        tell("help.dumpscope"),
+        ("help.word.options", [(option, tell(id)) for option, id in ROOT_OPTIONS]),
+        ("help.word.commands", [(name, tell(f"help.{name}")) for name in COMMANDS]),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -164,24 +104,21 @@ def _own_words(arguments: list[str]) -> list[str]:
 
 def _status(arguments: list[str]) -> int:
     try:
-        answer = typer.main.get_command(app).main(
-            repeat_options(arguments) or ["--help"], prog_name="dumpscope", standalone_mode=False
-        )
+        answer = _run(repeat_options(arguments) or [HELP])
         sys.stdout.flush()
     except DumpscopeError as error:
         return _complain(translate(str(error)), BAD_USAGE)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return _complain(tell("cli.interrupted"), INTERRUPTED)
-    except (BrokenPipeError, SystemExit):  # the reader of our output has closed it: discard what is still buffered
+    except BrokenPipeError:  # the reader of our output has closed it: discard what is still buffered
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
         return OUTPUT_CLOSED
     except OSError as error:
         return _complain(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), BAD_USAGE)
     except Exception as error:
-        usage = getattr(error, "format_message", None)  # typer has its own click or uses the installed one
-        if usage is not None:
-            return _complain(_bad_use(error, " ".join(str(usage()).split())), BAD_USAGE)
         if os.environ.get("DUMPSCOPE_DEBUG"):
+            import traceback  # noqa: PLC0415
+
             traceback.print_exc()
         return _complain(
             tell("cli.internal_error_dumpscope_debug_1_shows_where", name=type(error).__name__, error=error),
@@ -189,21 +126,38 @@ def _status(arguments: list[str]) -> int:
         )
     if answer == INTERRUPTED:
         return _complain(tell("cli.interrupted"), INTERRUPTED)
-    return answer if isinstance(answer, int) else COMPARED
+    return answer
 
 
-def _bad_use(error: Exception, why: str) -> str:
-    """What is wrong in a command line. why: the parser's own sentence, in English"""
-    if hasattr(error, "option_name"):
-        return tell("help.no_such_option", option=error.option_name)
-    parameter = getattr(error, "param", None)
-    if parameter is None:
-        return tell("help.bad_use", why=why)
-    options = [word for word in parameter.opts if word.startswith("-")]
-    name = " / ".join(options) or str(parameter.name).upper()
-    if type(error).__name__ == "MissingParameter":
-        return tell("help.missing", name=name)
-    return tell("help.bad_value", name=name, why=getattr(error, "message", why))
+def _run(arguments: list[str]) -> int:
+    """Run the command that the first word names. Raises UsageError for a line that cannot be understood."""
+    name, *rest = arguments
+    if name == HELP:
+        print(get_help())
+        return COMPARED
+    if name == "--version":
+        from dumpscope import __version__  # noqa: PLC0415
+
+        print(__version__)
+        return COMPARED
+    if name.startswith("-"):
+        raise UsageError(say("help.no_such_option", option=name))
+    if name not in COMMANDS:
+        raise _unknown(name)
+    command = load_command(name)
+    if name != "serve" and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # see __main__; `serve` has its own (cli.ending)
+    return command.run(rest)
+
+
+def _unknown(name: str) -> UsageError:
+    """There is no such command; names one that is written like it."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    near = get_close_matches(name, COMMANDS, 1)
+    if not near:
+        return UsageError(say("cli.no_such_command", command=name))
+    return UsageError(say("cli.no_such_command_near", command=name, near=near[0]))
 
 
 def _complain(text: str, code: int) -> int:

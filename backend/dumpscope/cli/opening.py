@@ -11,7 +11,6 @@ from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError, UsageError
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.readers import open_dump, read_rank
-from dumpscope.readers.result_tables import find_tables, write_dumps
 from dumpscope.texts import say
 
 
@@ -37,6 +36,8 @@ def open_sides(target: Path, golden: Path | None) -> Iterator[Sides]:
     if golden is not None:
         yield Sides(target=target, golden=golden, names=(str(target), str(golden)))
         return
+    from dumpscope.readers.result_tables import find_tables, write_dumps  # noqa: PLC0415
+
     tables = find_tables(target)
     if not tables:
         raise UsageError(say("cli.golden_missing"), where=str(target), hint=say("cli.name_golden_or_table"))

@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from dumpscope.cli.parser import Argument, Option
 
-Json = Annotated[bool, typer.Option("--json")]
+Json = Annotated[bool, Option("--json")]
 Dump = Annotated[
     Path,
-    typer.Argument(),
+    Argument(),
 ]
-Steps = Annotated[list[int] | None, typer.Option("--step")]
-Ranks = Annotated[list[int] | None, typer.Option("--rank")]
-DataDir = Annotated[Path | None, typer.Option("--data-dir")]
+Steps = Annotated[list[int] | None, Option("--step")]
+Ranks = Annotated[list[int] | None, Option("--rank")]
+DataDir = Annotated[Path | None, Option("--data-dir")]
 Port = Annotated[
     int | None,
-    typer.Option("--port", min=0, max=65535),
+    Option("--port", min=0, max=65535),
 ]
 Host = Annotated[
     str | None,
-    typer.Option("--host"),
+    Option("--host"),
 ]
 
 _VALUES: Final = {"--step": re.compile(r"-?\d+"), "--rank": re.compile(r"-?\d+"), "--root": re.compile(r"[^-].*")}

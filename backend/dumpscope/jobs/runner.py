@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -19,6 +20,11 @@ Kind = Callable[[Job, Progress, Cancelled], None]
 
 REPORT_SECONDS: Final = 0.3
 ETA_SECONDS: Final = 2.0
+"""Time over which the rate of a job must be known before the time left is told."""
+RATE_SECONDS: Final = 20.0
+"""The rate is that of so much time: reading, comparing and judging take their time at different rates."""
+LEAST_STEP: Final = 0.02
+"""Progress in that time below which no time is told: a guess that is far off is worse than none."""
 
 USER: Final = 1
 SHUTDOWN: Final = 2
@@ -160,7 +166,7 @@ class _Reporter:
     def __init__(self, store: JobStore, job: Job) -> None:
         self._store = store
         self._job = job
-        self._started = time.monotonic()
+        self._rate = RecentRate(time.monotonic())
         self._last = 0.0
         self._said: tuple[float, str] = (0.0, "")
 
@@ -170,6 +176,23 @@ class _Reporter:
         if said == self._said or now - self._last < REPORT_SECONDS:
             return
         self._last, self._said = now, said
-        elapsed = now - self._started
-        eta = elapsed / said[0] * (1 - said[0]) if said[0] > 0.01 and elapsed > ETA_SECONDS else None
-        self._store.change(self._job.id, progress=said[0], message=message, eta=eta)
+        self._store.change(self._job.id, progress=said[0], message=message, eta=self._rate.time_left(now, said[0]))
+
+
+class RecentRate:
+    """Time left of a job, by its progress of late. start: when it began, in seconds of any clock"""
+
+    def __init__(self, start: float) -> None:
+        self._points: deque[tuple[float, float]] = deque([(start, 0.0)])
+
+    def time_left(self, now: float, done: float) -> float | None:
+        """Seconds left at `now`, None where too little is known. done: share of the work, 0..1"""
+        points = self._points
+        if done < points[-1][1]:  # begun again
+            points.clear()
+        points.append((now, done))
+        while len(points) > 2 and points[1][0] <= now - RATE_SECONDS:
+            points.popleft()
+        before, share = points[0]
+        elapsed, step = now - before, done - share
+        return elapsed / step * (1 - done) if elapsed > ETA_SECONDS and step >= LEAST_STEP else None

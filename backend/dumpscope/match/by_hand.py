@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import yaml
-
 from dumpscope.domain.facts import Method
 from dumpscope.errors import Problem, UsageError
 from dumpscope.match.matching import Matching
@@ -54,6 +52,8 @@ def write_edits(edits: Sequence[Edit]) -> str:
         {"match" if edit.join else "unmatch": {side: name for side, name in _names(edit) if name is not None}}
         for edit in edits
     ]
+    import yaml  # noqa: PLC0415
+
     return yaml.safe_dump({"matches": listed}, sort_keys=False, width=1000)  # ASCII: line separators survive
 
 

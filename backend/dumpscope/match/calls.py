@@ -7,7 +7,7 @@ nodes follow their forward call; the remaining nodes are matched by name, then b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
@@ -38,7 +38,7 @@ Key = tuple[int, str, bool]
 
 
 def match_calls(
-    target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequence[Rule], *, fuzzy: bool = False
+    target: RankDump, golden: RankDump, mapping: Mapping, rules: Iterable[Rule], *, fuzzy: bool = False
 ) -> Matching:
     """Match all entries of two sides; item mappings are applied later (dumpscope.match.items).
 
@@ -55,7 +55,7 @@ def _order(dump: RankDump) -> tuple[list[str], bytes]:
     return dump.tree.names, dump.tree.parent.tobytes()
 
 
-def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequence[Rule], *, fuzzy: bool) -> Matching:
+def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Iterable[Rule], *, fuzzy: bool) -> Matching:
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
     if not mapping.renames and _identical(target, golden):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +60,8 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
     starts = range(0, pair.size, length)
     if threads <= 1 or len(starts) == 1:
         return merge(stretch(start) for start in starts)
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (only large tensors need one)
+
     with ThreadPoolExecutor(min(threads, len(starts))) as pool:
         return merge(pool.map(stretch, starts))
 

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import yaml
-
 from dumpscope.errors import UsageError
 from dumpscope.texts import Phrase, english, say
 
@@ -116,6 +114,8 @@ def parse_plan(text: str | None) -> Given:
     """Read a plan file. Raises UsageError that names the entry and its fault."""
     if text is None:
         return Given()
+    import yaml  # noqa: PLC0415 (few comparisons need it)
+
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -164,6 +164,8 @@ def write_plan(plan: Plan) -> str:
     if plan.gradients:
         lines.append(f"gradients: {plan.gradients}")
     if plan.dimensions:
+        import yaml  # noqa: PLC0415
+
         lines.append(yaml.safe_dump({"dimensions": plan.dimensions}, sort_keys=False).rstrip())
     return "\n".join(lines) + "\n"
 

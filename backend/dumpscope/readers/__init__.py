@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dumpscope.readers.archives.target_folder import Limits
 from dumpscope.readers.discover import discover
 from dumpscope.readers.formats import read_rank
-from dumpscope.readers.opening import open_dump
+from dumpscope.readers.opening import Limits, open_dump
 
 __all__ = ["Limits", "discover", "open_dump", "read_rank"]

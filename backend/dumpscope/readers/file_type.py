@@ -8,7 +8,6 @@ from typing import Final
 
 from dumpscope.errors import ForeignError, UnreadableError
 from dumpscope.readers.regular_file import open_regular
-from dumpscope.readers.result_tables.files import find_tables
 from dumpscope.texts import say
 
 HEAD: Final = 4096
@@ -95,6 +94,8 @@ def recognise(path: str) -> Kind:
 
 def refuse_file(path: str, shown: str) -> ForeignError:
     """The error for a file that is no dump. shown: what the user called it"""
+    from dumpscope.readers.result_tables.files import find_tables  # noqa: PLC0415
+
     kind = _VIS if path.endswith(_VIS_ENDS) else _TABLE if find_tables(path) else recognise(path)
     return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=shown, hint=kind.hint)
 

@@ -5,16 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from dataclasses import dataclass
 
 from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.archives.target_folder import Limits
-from dumpscope.readers.archives.unpack import DEFAULT, kind_of, unpack
 from dumpscope.readers.discover import discover
 from dumpscope.readers.file_type import refuse_archive
 
 
-def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> DumpIndex:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """bytes: unpacked in all; entries: files and folders, also folders that only occur in a path; depth: folders above a file
+    ratio: unpacked / packed bytes of the whole archive, judged once `free` bytes are unpacked
+    idle: entries that bring no byte (empty, folders, refused); each file with content allows four more
+    """
+
+    bytes: int = 256 << 30
+    entries: int = 2_000_000
+    depth: int = 16
+    ratio: int = 200
+    free: int = 64 << 20
+    idle: int = 20_000
+
+
+def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = Limits()) -> DumpIndex:
     """Steps and ranks of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
 
     Raises UnreadableError where nothing is a dump, LimitError for an archive past `limits`; an archive that fails leaves
@@ -23,6 +37,8 @@ def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, 
     named = os.fspath(path)
     if not _is_archive(named):
         return discover(named)
+    from dumpscope.readers.archives.unpack import unpack  # noqa: PLC0415 (most dumps are folders)
+
     folder, problems = unpack(named, os.fspath(workdir), limits)
     try:
         layout = discover(folder)
@@ -41,4 +57,8 @@ def _is_archive(path: str) -> bool:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
-    return regular and kind_of(path) is not None
+    if not regular:
+        return False
+    from dumpscope.readers.archives.unpack import kind_of  # noqa: PLC0415
+
+    return kind_of(path) is not None

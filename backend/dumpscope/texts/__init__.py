@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, TypedDict, Union
 
 Value = Union[int, str, "list[Phrase]"]
@@ -53,7 +53,7 @@ _language: Final[ContextVar[str]] = ContextVar("language", default=ENGLISH)
 @cache
 def catalogue(language: str) -> dict[str, Any]:
     """One catalogue file: "said" by id, "ui" as the web UI nests it, and words that come without an id."""
-    document: dict[str, Any] = json.loads((files(__name__) / f"{language}.json").read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads(Path(__file__).with_name(f"{language}.json").read_bytes())
     return document
 
 

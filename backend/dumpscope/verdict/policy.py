@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import re2
-import yaml
 
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
@@ -83,6 +82,8 @@ def load_policy(text: str) -> Policy:
     """
     if text in RULE_BOOKS:
         return Policy(name=text, base=text)
+    import yaml  # noqa: PLC0415 (few comparisons need it)
+
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:

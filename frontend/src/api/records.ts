@@ -105,12 +105,24 @@ export function comparisonPath(id: string) {
   return { comparison_id: id };
 }
 
+export function isBusy(comparison: Comparison): boolean {
+  return BUSY.has(comparison.status);
+}
+
+/** A result that is read after its comparison is done stays; one from before a comparison was judged anew is read again. */
 export function useComparison(id: string) {
   return useQuery({
     queryKey: ["comparisons", "one", id],
-    queryFn: ({ signal }) =>
-      readReply(api().GET("/api/comparisons/{comparison_id}", { params: { path: comparisonPath(id) }, signal })),
-    refetchInterval: ({ state }) => (state.data && BUSY.has(state.data.status) ? 2000 : false),
+    queryFn: async ({ client, queryKey, signal }) => {
+      const before = client.getQueryData<Comparison>(queryKey);
+      const now = await readReply(
+        api().GET("/api/comparisons/{comparison_id}", { params: { path: comparisonPath(id) }, signal }),
+      );
+      if (before && isBusy(before) && !isBusy(now))
+        void client.invalidateQueries({ queryKey: ["comparisons", "data", id] });
+      return now;
+    },
+    refetchInterval: ({ state }) => (state.data && isBusy(state.data) ? 2000 : false),
   });
 }
 

@@ -1,40 +1,32 @@
-import i18next from "i18next";
-import { initReactI18next } from "react-i18next";
-import { ui as en } from "../../../backend/dumpscope/texts/en.json";
-import { ui as zh } from "../../../backend/dumpscope/texts/zh.json";
+/** The reader's language: what the browser says until somebody chooses, and that choice from then on. */
+import { loadChinese } from "./serverTexts";
+import { type Language, speak } from "./translation";
 
-export const LANGUAGES = ["en", "zh"] as const;
 const STORED = "dumpscope.language";
 
-declare module "i18next" {
-  interface CustomTypeOptions {
-    defaultNS: "translation";
-    resources: { translation: typeof en };
-    interpolationPrefix: "{";
-    interpolationSuffix: "}";
-  }
-}
-
-export function startTexts(): void {
+/** Ends when the page can be drawn in the reader's language; at once where that is English. */
+export async function startTexts(): Promise<void> {
   const wanted = stored() ?? navigator.language;
-  const language = wanted.toLowerCase().startsWith("zh") ? "zh" : "en";
-  void i18next.use(initReactI18next).init({
-    resources: { en: { translation: en }, zh: { translation: zh } },
-    lng: language,
-    fallbackLng: "en",
-    interpolation: { escapeValue: false, prefix: "{", suffix: "}" },
-  });
-  document.documentElement.lang = language;
+  if (!wanted.toLowerCase().startsWith("zh")) return;
+  await change("zh").catch(() => undefined); // in English rather than not at all
 }
 
-export function setLanguage(language: string): void {
-  void i18next.changeLanguage(language);
-  document.documentElement.lang = language;
+/** Changes nothing while the server that has the texts does not answer. */
+export async function setLanguage(language: Language): Promise<void> {
+  try {
+    await change(language);
+  } catch {
+    return;
+  }
   try {
     window.localStorage.setItem(STORED, language);
   } catch {
     // Storage is off: the choice lasts as long as the page.
   }
+}
+
+async function change(language: Language): Promise<void> {
+  speak(language, language === "zh" ? (await loadChinese()).ui : null);
 }
 
 function stored(): string | null {

@@ -1,26 +1,33 @@
 /** Texts of the server in the reader's language. It sends English and ids; other languages are built from the ids. */
-import i18next from "i18next";
-import { said as chinese, figures, kinds, plotly } from "../../../backend/dumpscope/texts/zh.json";
 import { type Phrase, renderPhrases } from "../base/text/phrases";
+import { currentTranslation, translate } from "./translation";
 
-const WORDS: Readonly<Record<string, string>> = figures;
-const PROBLEMS: Readonly<Record<string, string>> = kinds.problems;
-const FOREIGN: Readonly<Record<string, string>> = kinds.foreign;
-const ERRORS: Readonly<Record<string, string>> = kinds.errors;
+type Words = Readonly<Record<string, string>>;
+type Chinese = typeof import("./chinese");
 
-export function isChinese(): boolean {
-  return i18next.language === "zh";
+/** Null until somebody reads Chinese. */
+let loaded: Chinese | null = null;
+
+export async function loadChinese(): Promise<Chinese> {
+  loaded ??= await import("./chinese");
+  return loaded;
+}
+
+function chinese(): Chinese | null {
+  return currentTranslation().language === "zh" ? loaded : null;
 }
 
 /** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
 export function say(english: string, phrases: readonly Phrase[] | null | undefined): string {
-  if (!isChinese() || !phrases?.length) return english;
-  return renderPhrases(phrases, chinese, "，") ?? english;
+  const texts = chinese();
+  if (!texts || !phrases?.length) return english;
+  return renderPhrases(phrases, texts.said, "，") ?? english;
 }
 
 /** Whether `say` has the sentence in the reader's language. */
 export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
-  return !isChinese() || (!!phrases?.length && renderPhrases(phrases, chinese, "，") !== null);
+  const texts = chinese();
+  return !texts || (!!phrases?.length && renderPhrases(phrases, texts.said, "，") !== null);
 }
 
 /** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
@@ -32,41 +39,47 @@ export function sayProblem(problem: {
 }): string {
   const phrases = problem.said ? [problem.said] : undefined;
   if (isSaid(phrases)) return say(problem.message, phrases);
-  const meaning = PROBLEMS[problem.kind];
-  if (meaning === undefined) return problem.message;
+  const meaning = wordOf(chinese()?.kinds.problems, problem.kind);
+  if (meaning === null) return problem.message;
   const kept = problem.records ?? null;
-  return kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
+  return kept === null ? meaning : `${meaning}${translate("app.keptRecords", { total: kept })}`;
 }
 
 /** Meaning of an error code; null: show the server's own sentence. */
 export function sayError(code: string): string | null {
-  return isChinese() ? (ERRORS[code] ?? null) : null;
+  return wordOf(chinese()?.kinds.errors, code);
 }
 
 /** For a file that is not a dump: what it is and what to do; null: show the server's own sentence. */
 export function sayForeign(kind: string): string | null {
-  return isChinese() ? (FOREIGN[kind] ?? null) : null;
+  return wordOf(chinese()?.kinds.foreign, kind);
+}
+
+function wordOf(words: Words | undefined, key: string): string | null {
+  return words?.[key] ?? null;
 }
 
 /** A plotly figure with its fixed words (axes, legend, pointers) in the reader's language. */
 export function sayFigure<T>(figure: T): T {
-  return isChinese() ? (translate(figure) as T) : figure;
+  const words = chinese()?.figures;
+  return words ? (inWords(figure, words) as T) : figure;
 }
 
 /** What makes plotly name its own buttons in the reader's language. */
 export function plotlyLocale(): object {
-  return isChinese() ? { locale: "zh-CN", locales: { "zh-CN": { dictionary: plotly, format: {} } } } : {};
+  const dictionary = chinese()?.plotly;
+  return dictionary ? { locale: "zh-CN", locales: { "zh-CN": { dictionary, format: {} } } } : {};
 }
 
 const SPOKEN = new Set(["text", "name", "hovertemplate"]);
 
-function translate(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map((one) => (typeof one === "object" ? translate(one) : one));
+function inWords(part: unknown, words: Words): unknown {
+  if (Array.isArray(part)) return part.map((one) => (typeof one === "object" ? inWords(one, words) : one));
   if (typeof part !== "object" || part === null) return part;
   return Object.fromEntries(
     Object.entries(part).map(([key, value]) => [
       key,
-      typeof value === "string" && SPOKEN.has(key) ? (WORDS[value] ?? value) : translate(value),
+      typeof value === "string" && SPOKEN.has(key) ? (words[value] ?? value) : inWords(value, words),
     ]),
   );
 }

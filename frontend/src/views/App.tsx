@@ -1,4 +1,4 @@
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../texts/useTranslation";
 import { Link, useLocation } from "../widgets/basic/navigation";
 import { Boundary } from "../widgets/basic/States";
 import { Header } from "../widgets/page/Header";

@@ -189,6 +189,15 @@ def test_a_check_that_is_off_stays_off_when_the_hook_is_registered_after_it() ->
     assert found() == ["Torch_mul_1_forward_1"]
 
 
+def test_without_a_path_the_chosen_generation_names_the_files_of_overflows() -> None:
+    configure(generation="2.3")
+    register_hook(None, overflow_check, overflow_nums=-1)
+    overflow()
+    set_overflow_check_switch("OFF")
+    (path,) = Path("ptdbg_dump_v2.3/rank0").glob("*.pkl")
+    assert re.fullmatch(r"Overflow_info_\d{8}_\d{6}_1", path.stem)
+
+
 def test_the_first_generations_file_has_the_stack_first_and_five_fields() -> None:
     set_dump_path("./npu.pkl")
     register_hook(None, overflow_check, overflow_nums=-1)

@@ -6,10 +6,9 @@ import math
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED
 from dumpscope.cli.options import Json
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.bisect import NO_CALL, Bisection, Trial, Wanted
@@ -17,18 +16,18 @@ from dumpscope.texts import say, tell
 
 
 def bisect(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
-    metric: Annotated[str | None, typer.Option("--metric")] = None,
-    expect: Annotated[float | None, typer.Option("--expect")] = None,
-    tolerance: Annotated[float, typer.Option("--tolerance")] = 1e-3,
-    below: Annotated[float | None, typer.Option("--below")] = None,
-    above: Annotated[float | None, typer.Option("--above")] = None,
-    golden: Annotated[Path | None, typer.Option("--golden")] = None,
-    dump: Annotated[Path | None, typer.Option("--dump")] = None,
-    treatment: Annotated[str, typer.Option("--as")] = "cpu",
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("bisect"),
-    resume: Annotated[bool, typer.Option("--resume")] = False,
-    seconds: Annotated[float, typer.Option("--run-timeout")] = 86_400.0,
+    command: Annotated[list[str], Argument(metavar="-- COMMAND...")],
+    metric: Annotated[str | None, Option("--metric")] = None,
+    expect: Annotated[float | None, Option("--expect")] = None,
+    tolerance: Annotated[float, Option("--tolerance")] = 1e-3,
+    below: Annotated[float | None, Option("--below")] = None,
+    above: Annotated[float | None, Option("--above")] = None,
+    golden: Annotated[Path | None, Option("--golden")] = None,
+    dump: Annotated[Path | None, Option("--dump")] = None,
+    treatment: Annotated[str, Option("--as")] = "cpu",
+    output: Annotated[Path, Option("-o", "--output")] = Path("bisect"),
+    resume: Annotated[bool, Option("--resume")] = False,
+    seconds: Annotated[float, Option("--run-timeout")] = 86_400.0,
     json: Json = False,
 ) -> int:
     """Find the smallest set of calls that must run differently to repair a program. Returns the exit status."""

@@ -6,10 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line, plural, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
@@ -22,9 +21,9 @@ LISTED: Final = 10
 
 
 def calibrate(
-    one: Annotated[Path, typer.Argument(metavar="HEALTHY")],
-    other: Annotated[Path, typer.Argument(metavar="OTHER")],
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("policy.yaml"),
+    one: Annotated[Path, Argument(metavar="HEALTHY")],
+    other: Annotated[Path, Argument(metavar="OTHER")],
+    output: Annotated[Path, Option("-o", "--output")] = Path("policy.yaml"),
 ) -> int:
     """Measure the noise of a healthy pair and write the tolerances for `compare --policy`."""
     with ExitStack() as stack:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from dumpscope.cli.answer import print_answer
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, open_sides
 from dumpscope.cli.options import Json, Ranks, Steps, split_commas
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
@@ -26,47 +25,47 @@ FAIL_ON: Final = ("no", "warning", "never")
 
 
 def compare(
-    target: Annotated[Path, typer.Argument()],
+    target: Annotated[Path, Argument()],
     golden: Annotated[
         Path | None,
-        typer.Argument(),
+        Argument(),
     ] = None,
     reference: Annotated[
         Path | None,
-        typer.Option("--reference"),
+        Option("--reference"),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o")] = None,
+    output: Annotated[Path | None, Option("--output", "-o")] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--format",
         ),
     ] = None,
-    policy: Annotated[str, typer.Option("--policy")] = "default",
+    policy: Annotated[str, Option("--policy")] = "default",
     fuzzy: Annotated[
         bool,
-        typer.Option("--fuzzy"),
+        Option("--fuzzy"),
     ] = False,
-    data_mapping: Annotated[Path | None, typer.Option("--data-mapping")] = None,
-    cell_mapping: Annotated[Path | None, typer.Option("--cell-mapping")] = None,
-    layer_mapping: Annotated[Path | None, typer.Option("--layer-mapping")] = None,
+    data_mapping: Annotated[Path | None, Option("--data-mapping")] = None,
+    cell_mapping: Annotated[Path | None, Option("--cell-mapping")] = None,
+    layer_mapping: Annotated[Path | None, Option("--layer-mapping")] = None,
     rename: Annotated[
         list[str] | None,
-        typer.Option("--rename", metavar="PATTERN=REPLACEMENT"),
+        Option("--rename", metavar="PATTERN=REPLACEMENT"),
     ] = None,
-    fusion: Annotated[Path | None, typer.Option("--fusion")] = None,
-    matches: Annotated[Path | None, typer.Option("--matches")] = None,
+    fusion: Annotated[Path | None, Option("--fusion")] = None,
+    matches: Annotated[Path | None, Option("--matches")] = None,
     plan: Annotated[
         Path | None,
-        typer.Option("--plan"),
+        Option("--plan"),
     ] = None,
     step: Steps = None,
     rank: Ranks = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=0)] = 0,
+    jobs: Annotated[int, Option("--jobs", min=0)] = 0,
     json: Json = False,
-    pairs: Annotated[bool, typer.Option("--pairs")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
-    fail_on: Annotated[str, typer.Option("--fail-on")] = "no",
+    pairs: Annotated[bool, Option("--pairs")] = False,
+    dry_run: Annotated[bool, Option("--dry-run")] = False,
+    fail_on: Annotated[str, Option("--fail-on")] = "no",
 ) -> int:
     """Compare two dumps and name the operator that went wrong first. Returns the exit status."""
     return run(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from dumpscope.cli.answer import print_answer
 from dumpscope.cli.commands.serve import run_server, settings
 from dumpscope.cli.ending import Ending
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.options import DataDir, Host, Port
+from dumpscope.cli.parser import Option
 from dumpscope.cli.printing import line
 from dumpscope.demo import NAME, unpack
 from dumpscope.domain.options import Options
@@ -23,7 +22,7 @@ def demo(
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
-    no_serve: Annotated[bool, typer.Option("--no-serve")] = False,
+    no_serve: Annotated[bool, Option("--no-serve")] = False,
 ) -> int:
     """Compare two bundled real dumps that hold a known fault, and serve the result."""
     chosen = settings(host=host, port=port, data_dir=data_dir)

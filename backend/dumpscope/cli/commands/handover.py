@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED
 from dumpscope.cli.find_call import describe_source, open_call
 from dumpscope.cli.options import Dump
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line
 from dumpscope.errors import UnreadableError
 from dumpscope.pipeline.operators.handover import Evidence, hand_over
@@ -21,14 +20,14 @@ from dumpscope.texts import tell
 
 def handover(
     path: Dump,
-    node: Annotated[str | None, typer.Argument(metavar="NODE")] = None,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("finding.zip"),
-    golden: Annotated[Path | None, typer.Option("--golden")] = None,
-    attach: Annotated[list[Path] | None, typer.Option("--attach")] = None,
-    step: Annotated[int | None, typer.Option("--step")] = None,
-    rank: Annotated[int | None, typer.Option("--rank")] = None,
-    no_run: Annotated[bool, typer.Option("--no-run")] = False,
-    python: Annotated[str | None, typer.Option("--python")] = None,
+    node: Annotated[str | None, Argument(metavar="NODE")] = None,
+    output: Annotated[Path, Option("-o", "--output")] = Path("finding.zip"),
+    golden: Annotated[Path | None, Option("--golden")] = None,
+    attach: Annotated[list[Path] | None, Option("--attach")] = None,
+    step: Annotated[int | None, Option("--step")] = None,
+    rank: Annotated[int | None, Option("--rank")] = None,
+    no_run: Annotated[bool, Option("--no-run")] = False,
+    python: Annotated[str | None, Option("--python")] = None,
 ) -> int:
     """Pack one call for the owner of the operator: script, tensors, stack, environment, matrix."""
     with open_call(path, node, step, rank) as found, tempfile.TemporaryDirectory(prefix="dumpscope-") as folder:

@@ -15,9 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
-import typer
-
 from dumpscope.cli.exit_codes import COMPARED
+from dumpscope.cli.parser import Argument, Command
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
 
@@ -33,12 +32,12 @@ ELSEWHERE: Final = {
 
 
 def msprobe(
-    context: typer.Context,
-    line: Annotated[list[str] | None, typer.Argument(metavar="COMMAND [OPTIONS]")] = None,
+    command: Command,
+    line: Annotated[list[str] | None, Argument(metavar="COMMAND [OPTIONS]")] = None,
 ) -> int:
     """Take a command line of msprobe, print the same in words of dumpscope, and run that. Returns the exit status."""
     assert not line, "translated before"
-    print(context.get_help())
+    print(command.get_help())
     return COMPARED
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import typer
 
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
+from dumpscope.cli.parser import Argument
 from dumpscope.cli.printing import line, number, styled
 from dumpscope.domain.records import STATISTICS, Kind, RankDump, item_name
 from dumpscope.errors import NotFoundError, Problem, UsageError
@@ -19,9 +19,9 @@ from dumpscope.texts import say, tell
 def parse(
     path: Annotated[
         Path | None,
-        typer.Argument(),
+        Argument(),
     ] = None,
-    prefix: Annotated[str | None, typer.Argument(metavar="[NODE_PREFIX]")] = None,
+    prefix: Annotated[str | None, Argument(metavar="[NODE_PREFIX]")] = None,
 ) -> int:
     """Print statistics and call stack of the nodes whose name begins with NODE_PREFIX. Returns the exit status."""
     if path is None:

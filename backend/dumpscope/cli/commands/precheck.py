@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout
 from dumpscope.cli.options import Dump, Json, Ranks, Steps, split_commas
+from dumpscope.cli.parser import Option
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.cli.send_precheck import send
@@ -35,23 +34,23 @@ LISTED = 40
 
 def precheck(
     path: Dump,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("precheck"),
-    device: Annotated[str, typer.Option("--device")] = "cpu",
-    jobs: Annotated[int, typer.Option("--jobs", min=0)] = 0,
-    resume: Annotated[bool, typer.Option("--resume")] = False,
+    output: Annotated[Path, Option("-o", "--output")] = Path("precheck"),
+    device: Annotated[str, Option("--device")] = "cpu",
+    jobs: Annotated[int, Option("--jobs", min=0)] = 0,
+    resume: Annotated[bool, Option("--resume")] = False,
     step: Steps = None,
     rank: Ranks = None,
-    only: Annotated[list[str] | None, typer.Option("--white-list")] = None,
-    but: Annotated[list[str] | None, typer.Option("--black-list")] = None,
-    save: Annotated[bool, typer.Option("--save-error-data")] = False,
-    seed: Annotated[int, typer.Option("--seed")] = 1234,
-    seconds: Annotated[float, typer.Option("--call-timeout")] = 600.0,
-    prelude: Annotated[Path | None, typer.Option("--prelude")] = None,
-    python: Annotated[str | None, typer.Option("--python")] = None,
-    config: Annotated[Path | None, typer.Option("--config")] = None,
+    only: Annotated[list[str] | None, Option("--white-list")] = None,
+    but: Annotated[list[str] | None, Option("--black-list")] = None,
+    save: Annotated[bool, Option("--save-error-data")] = False,
+    seed: Annotated[int, Option("--seed")] = 1234,
+    seconds: Annotated[float, Option("--call-timeout")] = 600.0,
+    prelude: Annotated[Path | None, Option("--prelude")] = None,
+    python: Annotated[str | None, Option("--python")] = None,
+    config: Annotated[Path | None, Option("--config")] = None,
     server: Annotated[
         str | None,
-        typer.Option("--server", metavar="URL"),
+        Option("--server", metavar="URL"),
     ] = None,
     json: Json = False,
 ) -> int:

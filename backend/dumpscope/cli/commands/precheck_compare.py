@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.options import Json
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.reproduce.tables import Row, counts
@@ -19,9 +18,9 @@ LISTED: Final = 40
 
 
 def precheck_compare(
-    mine: Annotated[Path, typer.Argument(metavar="A")],
-    other: Annotated[Path, typer.Argument(metavar="B")],
-    output: Annotated[Path | None, typer.Option("-o", "--output")] = None,
+    mine: Annotated[Path, Argument(metavar="A")],
+    other: Annotated[Path, Argument(metavar="B")],
+    output: Annotated[Path | None, Option("-o", "--output")] = None,
     json: Json = False,
 ) -> int:
     """Compare the pre-checks of two devices: is the first one less accurate? Returns the exit status."""

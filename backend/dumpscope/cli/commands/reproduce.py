@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.find_call import describe_source, open_call
 from dumpscope.cli.options import Dump, Json
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.reproduce import FoundCall, copy_tensors, write_script
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
@@ -22,20 +21,20 @@ from dumpscope.texts import say, tell
 
 def reproduce(
     path: Dump,
-    node: Annotated[str | None, typer.Argument(metavar="NODE")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output")] = None,
-    step: Annotated[int | None, typer.Option("--step")] = None,
-    rank: Annotated[int | None, typer.Option("--rank")] = None,
-    copy: Annotated[bool, typer.Option("--copy")] = False,
+    node: Annotated[str | None, Argument(metavar="NODE")] = None,
+    output: Annotated[Path | None, Option("-o", "--output")] = None,
+    step: Annotated[int | None, Option("--step")] = None,
+    rank: Annotated[int | None, Option("--rank")] = None,
+    copy: Annotated[bool, Option("--copy")] = False,
     matrix: Annotated[
         bool,
-        typer.Option("--matrix"),
+        Option("--matrix"),
     ] = False,
-    value: Annotated[list[str] | None, typer.Option("--value")] = None,
-    python: Annotated[str | None, typer.Option("--python")] = None,
-    run: Annotated[bool, typer.Option("--run")] = False,
+    value: Annotated[list[str] | None, Option("--value")] = None,
+    python: Annotated[str | None, Option("--python")] = None,
+    run: Annotated[bool, Option("--run")] = False,
     json: Json = False,
-    prelude: Annotated[Path | None, typer.Option("--prelude")] = None,
+    prelude: Annotated[Path | None, Option("--prelude")] = None,
 ) -> int:
     """Write a script that runs one call of a dump alone, forward and backward, and judges it.
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
-import typer
-
 from dumpscope.cli.ending import Ending
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.options import DataDir, Host, Port
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
@@ -28,12 +27,12 @@ from dumpscope.texts import say, tell
 def serve(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RESULT]..."),
+        Argument(metavar="[RESULT]..."),
     ] = None,
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
-    root: Annotated[list[Path] | None, typer.Option("--root")] = None,
+    root: Annotated[list[Path] | None, Option("--root")] = None,
 ) -> int:
     """Serve the web UI and the REST interface, for the data folder or for result files."""
     with Ending() as ending:

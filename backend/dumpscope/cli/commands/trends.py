@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
 
-import typer
-
 from dumpscope.analysis.trends import Bucket
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json, Ranks, Steps
+from dumpscope.cli.parser import Argument, Option
 from dumpscope.cli.printing import line, number, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
@@ -46,19 +45,19 @@ Found = ValueTrends | Trends
 
 def trends(
     target: Dump,
-    golden: Annotated[Path | None, typer.Argument()] = None,
+    golden: Annotated[Path | None, Argument()] = None,
     statistic: Annotated[
         str | None,
-        typer.Option("--statistic"),
+        Option("--statistic"),
     ] = None,
-    inputs: Annotated[bool, typer.Option("--inputs")] = False,
-    kind: Annotated[str, typer.Option("--kind")] = "module",
-    find: Annotated[str, typer.Option("--find", metavar="TEXT")] = "",
-    node: Annotated[str | None, typer.Option("--node", metavar="NAME")] = None,
-    by_rank: Annotated[bool, typer.Option("--by-rank")] = False,
+    inputs: Annotated[bool, Option("--inputs")] = False,
+    kind: Annotated[str, Option("--kind")] = "module",
+    find: Annotated[str, Option("--find", metavar="TEXT")] = "",
+    node: Annotated[str | None, Option("--node", metavar="NAME")] = None,
+    by_rank: Annotated[bool, Option("--by-rank")] = False,
     step: Steps = None,
     rank: Ranks = None,
-    limit: Annotated[int, typer.Option("--limit", min=1)] = 40,
+    limit: Annotated[int, Option("--limit", min=1)] = 40,
     json: Json = False,
 ) -> int:
     """Show calls over steps and ranks: the numbers of one dump or the errors of two, and the first bad step."""

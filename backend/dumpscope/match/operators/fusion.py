@@ -5,7 +5,7 @@ The boundary: the inputs that the run receives from outside (no call of the run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dumpscope.domain.records import NodeKind, Role
@@ -25,14 +25,14 @@ UNSEEN: Final = 0.8
 """Factor if no input or no output of the boundary could be paired."""
 
 
-def find_fusions(matching: Matching, rules: Sequence[Rule]) -> None:
+def find_fusions(matching: Matching, rules: Iterable[Rule]) -> None:
     """Find fused calls in the gaps between matched calls, and fuse their backward calls too."""
     for gap in list(find_gaps(matching)):
         for on_target in (False, True):
             _fuse_gap(matching, gap, rules, on_target=on_target)
 
 
-def _fuse_gap(matching: Matching, gap: Gap, rules: Sequence[Rule], *, on_target: bool) -> None:
+def _fuse_gap(matching: Matching, gap: Gap, rules: Iterable[Rule], *, on_target: bool) -> None:
     """on_target: the runs are the target's."""
     single_side, run_side = (matching.golden, matching.target) if on_target else (matching.target, matching.golden)
     singles, calls = (gap.golden, gap.target) if on_target else (gap.target, gap.golden)
@@ -59,7 +59,7 @@ def _fuse_gap(matching: Matching, gap: Gap, rules: Sequence[Rule], *, on_target:
 
 
 def _by_rule(
-    single_side: Side, run_side: Side, single: int, calls: Sequence[int], rules: Sequence[Rule]
+    single_side: Side, run_side: Side, single: int, calls: Sequence[int], rules: Iterable[Rule]
 ) -> tuple[Found | None, float]:
     name = operation(single_side.label[single])
     wanted = [rule for rule in rules if name in rule.fused]

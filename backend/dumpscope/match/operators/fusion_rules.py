@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from dumpscope.errors import UsageError
@@ -36,15 +36,28 @@ class Rule:
     own: bool
 
 
-def load_rules(text: str | None) -> tuple[Rule, ...]:
-    """The user's rules, then the built-in ones. Raises UsageError that names the rule and its fault."""
-    own = _parse(text, own=True) if text else ()
-    return (*own, *_built_in())
+class Rules:
+    """The user's rules, then the built-in ones, whose file is read when they are first asked for: two runs of one model have no
+    fused calls."""
+
+    __slots__ = ("_own",)
+
+    def __init__(self, own: Sequence[Rule]) -> None:
+        self._own = own
+
+    def __iter__(self) -> Iterator[Rule]:
+        yield from self._own
+        yield from _built_in()
+
+
+def load_rules(text: str | None) -> Rules:
+    """The user's rules, then the built-in ones. Raises UsageError that names a rule of the user and its fault."""
+    return Rules(_parse(text, own=True) if text else ())
 
 
 @cache
 def _built_in() -> tuple[Rule, ...]:
-    return _parse((resources.files(__package__) / "fusion_rules.yaml").read_text("utf-8"), own=False)
+    return _parse(Path(__file__).with_suffix(".yaml").read_text("utf-8"), own=False)
 
 
 def _parse(text: str, *, own: bool) -> tuple[Rule, ...]:

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-import yaml
-
 from dumpscope.domain.options import Options
 from dumpscope.errors import UsageError
 from dumpscope.match.renames.rename_rules import Rename, parse_renames
@@ -130,6 +128,8 @@ def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, o
     """Read a mapping from a user's yaml text. Raises UsageError that names the option and the position."""
     if not text:
         return {}
+    import yaml  # noqa: PLC0415 (few comparisons need it)
+
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:

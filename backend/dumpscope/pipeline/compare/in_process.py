@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing.context import BaseContext
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
@@ -23,7 +20,6 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare.conclusion import conclude
-from dumpscope.pipeline.compare.join_ranks import describe_joining, join_pair
 from dumpscope.pipeline.compare.pairs import Pair, compare_pair, lost_rank, nothing_recorded
 from dumpscope.pipeline.compare.unit_store import SpilledUnit, UnitStore, spill
 from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan, nothing_compared, plan_comparison
@@ -31,6 +27,10 @@ from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair
 from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.readers import read_rank
 from dumpscope.texts import say
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+    from multiprocessing.context import BaseContext
 
 Progress = Callable[[float, str], None]
 
@@ -118,6 +118,8 @@ def compare_plan(
         problems=problems,
     )
     if plan.joining is not None:
+        from dumpscope.pipeline.compare.join_ranks import describe_joining  # noqa: PLC0415
+
         answer = replace(answer, joined=describe_joining(plan.joining, units.joined))
     return Outcome(answer=answer, units=units, collectives=collectives)
 
@@ -131,6 +133,8 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
     found = []
     for pair in plan.pairs:
         if isinstance(pair, UnitPair):
+            from dumpscope.pipeline.compare.join_ranks import join_pair  # noqa: PLC0415
+
             one, other, _ = join_pair(pair, options, _read, None)
         else:
             one, other = read_rank(pair.target), read_rank(pair.golden)
@@ -174,6 +178,8 @@ def _units(
         for pair in pairs:
             yield _compare_and_spill(pair, options, made, folder, count, workers.all_or_nothing)
     else:
+        from concurrent.futures import as_completed  # noqa: PLC0415
+
         folder = store.folder()
         with _pool(min(count, len(pairs))) as pool:
             futures = [
@@ -248,6 +254,9 @@ def _json_bytes(pair: Pair) -> int:
 @contextmanager
 def _pool(workers: int) -> Iterator[Executor]:
     """Worker processes that end with the block, at once where it is left by an exception."""
+    import multiprocessing  # noqa: PLC0415 (a small comparison needs none)
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     pool = ProcessPoolExecutor(workers, mp_context=_context(), initializer=_ignore_interrupts)
     try:
         yield pool
@@ -262,6 +271,8 @@ def _pool(workers: int) -> Iterator[Executor]:
 def _context() -> BaseContext:
     """How worker processes start. Forking costs nothing but is only safe while no thread runs; where threads do, the workers
     are forks of one process without threads that has imported this module, once for all pools."""
+    import multiprocessing  # noqa: PLC0415
+
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     if threading.active_count() == 1:

@@ -10,7 +10,6 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, RankRef
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
-from dumpscope.pipeline.compare.join_ranks import dimension_problems, join_pair, join_reference, stray_problems
 from dumpscope.pipeline.compare.measure import Cancelled, Progress
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.planning.joined_pairs import Load, UnitPair
@@ -36,6 +35,8 @@ def compare_pair(
     """
     joined: JoinedUnit | None = None
     if isinstance(pair, UnitPair):
+        from dumpscope.pipeline.compare.join_ranks import join_pair  # noqa: PLC0415 (few comparisons join ranks)
+
         target, golden, joined = join_pair(pair, options, load, folder)
     else:
         target, golden = load("target", pair.target), load("golden", pair.golden)
@@ -46,6 +47,8 @@ def compare_pair(
     lost: list[Problem] = []
     try:
         if isinstance(pair, UnitPair):
+            from dumpscope.pipeline.compare.join_ranks import join_reference  # noqa: PLC0415
+
             reference = join_reference(pair, options, load, folder)
         elif pair.reference is not None:
             reference = load("reference", pair.reference)
@@ -65,6 +68,8 @@ def compare_pair(
         cancelled=cancelled,
     )
     if isinstance(pair, UnitPair) and joined is not None:
+        from dumpscope.pipeline.compare.join_ranks import dimension_problems, stray_problems  # noqa: PLC0415
+
         lost += [*dimension_problems(pair, target, golden), *stray_problems(joined)]
     return replace(unit, joined=joined, problems=[*lost, *unit.problems])
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, RankRef
 from dumpscope.errors import Problem, UsageError
-from dumpscope.parallel.evidence import Evidence, evidence
 from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan
-from dumpscope.parallel.rank_layout import lay_out
 from dumpscope.pipeline.planning.rank_pairs import list_numbers
 from dumpscope.texts import say
+
+if TYPE_CHECKING:
+    from dumpscope.parallel.evidence import Evidence
 
 SideName = Literal["target", "golden", "reference"]
 Load = Callable[[SideName, RankRef], RankDump]
@@ -61,6 +62,9 @@ def find_plan(
     asked = options.parallel is not None
     if not asked and (options.ranks or len(sides[0]) == len(sides[1]) or not all(sides)):
         return None, []
+    from dumpscope.parallel.evidence import evidence  # noqa: PLC0415 (few comparisons join ranks)
+    from dumpscope.parallel.rank_layout import lay_out  # noqa: PLC0415
+
     given = parse_plan(options.parallel)
     sizes = [one for one in (given.target, given.golden) if one is not None]
     known = bool(given.units) or (
@@ -193,6 +197,8 @@ def _first_step(refs: Sequence[RankRef], options: Options) -> dict[int, RankRef]
 
 
 def _no_evidence(rank: int) -> Evidence:
+    from dumpscope.parallel.evidence import Evidence  # noqa: PLC0415
+
     return Evidence(rank=rank, modules=frozenset(), numbers={}, weights={}, first=None)
 
 

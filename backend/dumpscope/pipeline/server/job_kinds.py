@@ -23,6 +23,8 @@ from dumpscope.pipeline.tasks.fan_out import Work
 from dumpscope.texts import say
 
 WAIT_SECONDS: Final = 0.3
+READING: Final = 0.5
+"""Part of a comparison's progress that reading its dumps takes, where it has to wait for them."""
 
 
 def joined_room(unpacked: Path, comparison_id: str) -> Path:
@@ -57,12 +59,12 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
                 folder.rmdir()
 
     def compare(job: Job, progress: Progress, cancelled: Cancelled) -> None:
-        _await_dumps(database, job.subject, progress, cancelled)
+        begun = READING if _await_dumps(database, job.subject, progress, cancelled) else 0.0
         run_comparison(
             Work(database=database, executor=executor, job=job.id),
             job.subject,
             folder=joined_room(unpacked, job.subject),
-            progress=progress,
+            progress=lambda done, message: progress(begun + (1 - begun) * done, message),
             cancelled=cancelled,
         )
 
@@ -116,9 +118,10 @@ def _remove_files(dump: DumpRow) -> None:
         remove_folder(folder)
 
 
-def _await_dumps(database: Database, comparison_id: str, progress: Progress, cancelled: Cancelled) -> None:
-    """A comparison may be asked for while its dumps are still read: wait for them."""
+def _await_dumps(database: Database, comparison_id: str, progress: Progress, cancelled: Cancelled) -> bool:
+    """A comparison may be asked for while its dumps are still read: wait for them. Returns whether they were."""
     row = get_comparison(database, comparison_id)
+    waited = False
     while True:
         sides = (row.target, row.golden, row.reference)
         dumps = [get_dump(database, dump_id) for dump_id in sides if dump_id is not None]
@@ -129,11 +132,13 @@ def _await_dumps(database: Database, comparison_id: str, progress: Progress, can
                     say("pipeline.dump_failed", name=dump.name, reason=reason), hint=say("api.register_again")
                 )
         if all(dump.status == "ready" for dump in dumps):
-            return
+            return waited
+        waited = True
         if cancelled():
             raise CancelledError(say("pipeline.cancelled"))
         read = [1.0 if dump.status == "ready" else _read(database, dump) for dump in dumps]
-        progress(0.0, say("pipeline.waiting_dumps_read", read=f"{sum(read) / len(read):.0%}"))
+        share = sum(read) / len(read)
+        progress(READING * share, say("pipeline.waiting_dumps_read", read=f"{share:.0%}"))
         time.sleep(WAIT_SECONDS)
 
 

@@ -7,12 +7,12 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import IO, Final
 
 from dumpscope.errors import LimitError, Problem
 from dumpscope.readers.archives.entry_names import Folding
+from dumpscope.readers.opening import Limits
 from dumpscope.texts import say
 
 BLOCK: Final = 1 << 20
@@ -20,21 +20,6 @@ PROBLEM_LIMIT: Final = 200
 IDLE_PER_FILE: Final = 4
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """bytes: unpacked in all; entries: files and folders, also folders that only occur in a path; depth: folders above a file
-    ratio: unpacked / packed bytes of the whole archive, judged once `free` bytes are unpacked
-    idle: entries that bring no byte (empty, folders, refused); each file with content allows four more
-    """
-
-    bytes: int = 256 << 30
-    entries: int = 2_000_000
-    depth: int = 16
-    ratio: int = 200
-    free: int = 64 << 20
-    idle: int = 20_000
 
 
 class Target:

@@ -3,11 +3,12 @@
  * A broken proxy or plain HTTP may change a byte, which no reader of a dump would notice: it would be reported as a difference
  * between the runs. The check costs about a second per 512 MB. It runs on the page, as a worker made no upload faster.
  */
-import i18next from "i18next";
+
 import type { Parcel } from "../../base/upload/batches";
 import { readWithChecksums } from "../../base/upload/checksums";
 import { writeMultipart } from "../../base/upload/multipart";
 import type { PickedFile } from "../../base/upload/pickedFiles";
+import { translate } from "../../texts/translation";
 
 export interface UploadRequest {
   method: "PUT" | "POST";
@@ -50,9 +51,9 @@ async function packBatch(files: readonly PickedFile[]): Promise<UploadRequest> {
 /** Finds the file that cannot be read and throws an error that names it. */
 async function throwNamed(files: readonly PickedFile[]): Promise<never> {
   for (const picked of files) await picked.file.arrayBuffer().catch(() => throwChanged(picked));
-  throw new Error(i18next.t("home.fileChanged", { path: files[0]?.path }));
+  throw new Error(translate("home.fileChanged", { path: files[0]?.path }));
 }
 
 function throwChanged({ path }: PickedFile): never {
-  throw new Error(i18next.t("home.fileChanged", { path }));
+  throw new Error(translate("home.fileChanged", { path }));
 }

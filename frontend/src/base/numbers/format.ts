@@ -55,13 +55,16 @@ export function formatError(error: Real, score: Real): string {
   return `${score >= 10 ? Math.round(score) : formatReal(score, 2)}×`;
 }
 
-/** Place of a score on a bar, 0..1: 0 and the floor (1.0) and 10^6 are spread by magnitude. */
-export function barLength(score: Real): number {
-  const number = toNumber(score);
+/** Length of the bar behind that figure, 0..1, by magnitude: shares from 1e-8 to 1, floors from 0.001 to a million. */
+export function barLength(error: Real, score: Real): number {
+  if (score === "inf" && !error) return 1;
+  const share = error !== null && error !== undefined;
+  const number = toNumber(share ? error : score);
   if (number === null) return 0;
   if (Number.isNaN(number) || number === Number.POSITIVE_INFINITY) return 1;
   if (number <= 0) return 0;
-  return Math.min(1, Math.max(0.02, (Math.log10(number) + 3) / 9));
+  const length = share ? Math.log10(number) / 8 + 1 : (Math.log10(number) + 3) / 9;
+  return Math.min(1, Math.max(0.02, length));
 }
 
 export function toNumber(value: Real): number | null {

@@ -1,12 +1,12 @@
 import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { useTranslation } from "react-i18next";
 import { useCancel, useCompareAgain } from "../../api/changes";
 import { useJob } from "../../api/jobs";
-import { refreshComparison, useComparison } from "../../api/records";
+import { isBusy, refreshComparison, useComparison } from "../../api/records";
 import type { Comparison } from "../../api/types";
 import { navigate } from "../../base/address/location";
+import { useTranslation } from "../../texts/useTranslation";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link } from "../../widgets/basic/navigation";
 import { Failure, Loading } from "../../widgets/basic/States";
@@ -20,7 +20,8 @@ export function ComparisonView({ id }: { id: string }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { data: comparison, error, refetch } = useComparison(id);
-  const job = useJob(comparison?.job ?? null, () => refreshComparison(client));
+  const busy = comparison !== undefined && isBusy(comparison);
+  const job = useJob(busy ? comparison.job : null, () => refreshComparison(client));
   const cancel = useCancel();
   const early = job?.provisional ?? null;
 
@@ -31,17 +32,14 @@ export function ComparisonView({ id }: { id: string }) {
     };
   }, [comparison]);
 
-  if (comparison?.status === "done") {
-    const judging = job && !["done", "failed", "cancelled"].includes(job.status) ? job : undefined;
-    return <Triage comparison={comparison} judging={judging} />;
-  }
+  if (comparison?.status === "done") return <Triage comparison={comparison} />;
   return (
     <>
       <Header>{comparison && <Sides comparison={comparison} />}</Header>
       <main id="main" className={classes.waiting}>
         {error && <Failure problem={error} onRetry={() => void refetch()} />}
         {!error && !comparison && <Loading />}
-        {comparison && (comparison.status === "pending" || comparison.status === "running") && (
+        {busy && (
           <section className="panel">
             <JobBar
               job={job}

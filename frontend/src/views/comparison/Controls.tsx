@@ -1,7 +1,7 @@
 import { ActionIcon, Select, Tooltip } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../api/changes";
 import type { Comparison } from "../../api/types";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
 import { Link } from "../../widgets/basic/navigation";
 import { describeProblem } from "../../widgets/basic/States";

@@ -1,9 +1,9 @@
 import { Button, Menu, Progress } from "@mantine/core";
 import { type MouseEvent, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { exportListUrl, exportUrl } from "../../api/comparison/resultFiles";
 import { isFiltered } from "../../base/address/address";
 import { formatBytes } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
 import { useKeys } from "../../widgets/basic/useKeys";
 import classes from "./Controls.module.css";
@@ -17,7 +17,7 @@ const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
 
 /** Result files: of everything, or of what the list shows. */
 export function ExportMenu() {
-  const { t, i18n } = useTranslation();
+  const { t, language } = useTranslation();
   const comparison = useShownComparison();
   const { address, unit } = useSelection();
   const [opened, setOpened] = useState(false);
@@ -57,7 +57,7 @@ export function ExportMenu() {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>{t("comparison.exportAll")}</Menu.Label>
-          {FORMATS.map((format) => item(format, exportUrl(comparison.id, format, i18n.language), `export-${format}`))}
+          {FORMATS.map((format) => item(format, exportUrl(comparison.id, format, language), `export-${format}`))}
           {isFiltered(address) && (
             <>
               <Menu.Divider />

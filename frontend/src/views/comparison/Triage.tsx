@@ -1,10 +1,9 @@
 import { SegmentedControl } from "@mantine/core";
 import { memo, type ReactNode, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { fetchNodes, useStrip } from "../../api/comparison/nodes";
-import type { Comparison, Job } from "../../api/types";
+import type { Comparison } from "../../api/types";
 import { NO_FILTER } from "../../base/address/address";
-import { JobBar } from "../../widgets/basic/JobBar";
+import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
 import { useKeys } from "../../widgets/basic/useKeys";
@@ -38,13 +37,13 @@ function share(part: number, least: number, most: number): number {
 }
 
 /** Banner, call-order strip, tree, list and evidence: one selection, nothing to click before the answer is there. */
-export function Triage({ comparison, judging }: { comparison: Comparison; judging: Job | undefined }) {
+export function Triage({ comparison }: { comparison: Comparison }) {
   return (
     <ComparisonContext value={comparison}>
       <NoticeProvider>
         <SelectionProvider>
           <OriginsProvider>
-            <Screen judging={judging} />
+            <Screen />
           </OriginsProvider>
         </SelectionProvider>
       </NoticeProvider>
@@ -53,7 +52,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
 }
 
 /** Reads nothing that changes with a click, so a click redraws only the panels that show the change. */
-const Screen = memo(function Screen({ judging }: { judging: Job | undefined }) {
+const Screen = memo(function Screen() {
   const { t } = useTranslation();
   const [help, setHelp] = useState(false);
   const [panel, setPanel] = useState<Panel>("list");
@@ -65,7 +64,6 @@ const Screen = memo(function Screen({ judging }: { judging: Job | undefined }) {
       <Header>
         <Controls onHelp={() => setHelp(true)} />
       </Header>
-      {judging && <JobBar job={judging} label={t("comparison.rejudging")} />}
       <main id="main" className={classes.main} tabIndex={-1}>
         <SummaryProblem />
         <Banner />

@@ -15,7 +15,7 @@ export function useTriageKeys(): void {
   const { steps, ranks } = useResult();
   const { address, update, unit, selected, clearFilter } = useSelection();
   const { move, moveToBad } = useCallWalk();
-  const { moveOrigin, moveToFirstOrigin } = useOriginWalk();
+  const { moveSuspect, moveToFirstOrigin } = useOriginWalk();
   const { moveToProducer, moveToConsumer, moveToParent } = useGraphWalk();
   const copyLink = useCopyLink();
 
@@ -39,8 +39,8 @@ export function useTriageKeys(): void {
       previousNode: () => void move(-1),
       nextBad: () => void moveToBad(1),
       previousBad: () => void moveToBad(-1),
-      nextOrigin: () => moveOrigin(1),
-      previousOrigin: () => moveOrigin(-1),
+      nextOrigin: () => moveSuspect(1),
+      previousOrigin: () => moveSuspect(-1),
       firstOrigin: moveToFirstOrigin,
       search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
       producer: () => void moveToProducer(),

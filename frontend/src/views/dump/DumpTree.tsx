@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useOverflowBelow } from "../../api/dump/overflow";
 import type { Unit } from "../../api/records";
+import { useTranslation } from "../../texts/useTranslation";
 import { TreeView } from "../../widgets/lists/TreeView";
 import type { TreeModel } from "../../widgets/lists/useTree";
 import { BelowMark } from "./PartMark";

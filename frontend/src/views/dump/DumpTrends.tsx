@@ -1,7 +1,7 @@
 import { Modal } from "@mantine/core";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useDumpTrends } from "../../api/trends";
+import { useTranslation } from "../../texts/useTranslation";
 import { useAddress } from "../../widgets/basic/navigation";
 import { useDebounced } from "../../widgets/basic/useDebounced";
 import { useStatisticChoice } from "../../widgets/tensors/TrendControls";

@@ -1,7 +1,6 @@
 import { SegmentedControl } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useDumpNode } from "../../api/dump/nodes";
 import { useOverflow } from "../../api/dump/overflow";
 import { useJob } from "../../api/jobs";
@@ -9,6 +8,7 @@ import { type Unit, useDump } from "../../api/records";
 import type { Dump, OverflowSummary } from "../../api/types";
 import { formatMoment } from "../../base/numbers/dates";
 import { formatBytes, formatCount } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../../widgets/basic/CopyButton";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link, useAddress } from "../../widgets/basic/navigation";
@@ -244,7 +244,7 @@ interface FactsProps {
 }
 
 function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
-  const { t, i18n } = useTranslation();
+  const { t, language } = useTranslation();
   const facts: [keyof typeof labels, string][] = [
     ["framework", dump.framework ?? ""],
     ["task", dump.task ?? ""],
@@ -253,7 +253,7 @@ function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
     ["nodes", formatCount(dump.nodes)],
     ["items", formatCount(dump.items)],
     ["size", formatBytes(dump.bytes)],
-    ["created", formatMoment(dump.created, i18n.language)],
+    ["created", formatMoment(dump.created, language)],
   ];
   const labels = {
     framework: t("dump.facts.framework"),

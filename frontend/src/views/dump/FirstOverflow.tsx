@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import type { OverflowSummary } from "../../api/types";
 import { formatCount } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./DumpView.module.css";
 
 interface FirstOverflowProps {

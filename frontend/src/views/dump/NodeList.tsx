@@ -1,9 +1,10 @@
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
-import { useTranslation } from "react-i18next";
 import { useFindings } from "../../api/dump/overflow";
 import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
 import { say } from "../../texts/serverTexts";
+import { isText } from "../../texts/translation";
+import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../../widgets/basic/MiddleName";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import type { PagedRows } from "../../widgets/lists/usePagedRows";
@@ -23,7 +24,7 @@ interface NodeListProps {
 
 /** Nodes in call order, page by page. */
 export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const idBase = useId();
   const { total, goal, show, selectedAt } = nodes;
   const tall = useVirtualRows(total, ROW);
@@ -56,6 +57,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
     void go(place);
   };
 
+  if (nodes.refused) return <Failure problem={nodes.refused} />;
   if (nodes.problem) return <Failure problem={nodes.problem} onRetry={nodes.retry} />;
   if (total === 0 && nodes.loading) return <Loading />;
   if (total === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("dump.noCalls")}</Empty>;
@@ -93,7 +95,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
               <span className={classes.order}>{row?.ordinal ?? "…"}</span>
               <span>{row && <MiddleName name={row.name} />}</span>
               <span className="dim">
-                {row && (i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind)}
+                {row && (isText(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind)}
               </span>
             </div>
           );

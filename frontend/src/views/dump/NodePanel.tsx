@@ -1,11 +1,11 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { useDumpNode } from "../../api/dump/nodes";
 import { useFindings } from "../../api/dump/overflow";
 import type { Unit } from "../../api/records";
 import { formatAddress } from "../../base/address/address";
 import { callLabel } from "../../base/text/callNames";
 import { say } from "../../texts/serverTexts";
+import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../../widgets/basic/CopyButton";
 import { Icon } from "../../widgets/basic/Icon";
 import { MiddleName } from "../../widgets/basic/MiddleName";

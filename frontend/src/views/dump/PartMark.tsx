@@ -1,7 +1,7 @@
-import { useTranslation } from "react-i18next";
 import type { OverflowBelow, OverflowFinding } from "../../api/types";
 import { type ClassWord, GLYPHS } from "../../base/comparison/verdicts";
 import { formatCount } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./DumpView.module.css";
 
 /** Whose glyph and colour a part has. */

@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../texts/useTranslation";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import classes from "./DumpView.module.css";
 

@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import type { Unit } from "../../api/records";
 import { useRun } from "../../api/trends";
+import { useTranslation } from "../../texts/useTranslation";
 import { Notes } from "../../widgets/basic/Problems";
 import classes from "./RunNotes.module.css";
 

@@ -1,7 +1,7 @@
-import { useTranslation } from "react-i18next";
 import type { StepRange, ValueRow } from "../../api/types";
 import { formatReal } from "../../base/numbers/format";
 import { findMagnitudes, shadeOf } from "../../base/numbers/trendLines";
+import { useTranslation } from "../../texts/useTranslation";
 import { useAddress } from "../../widgets/basic/navigation";
 import { TrendTable, TrendTableCell } from "../../widgets/tensors/TrendTable";
 

@@ -1,8 +1,8 @@
 import { type DragEvent, useCallback, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useHealth } from "../../api/records";
 import type { Side } from "../../base/comparison/sides";
 import { readDrop } from "../../base/upload/pickedFiles";
+import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../../widgets/basic/States";
 import { Header } from "../../widgets/page/Header";
 import { AddDump } from "./add/AddDump";

@@ -1,11 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
-import i18next from "i18next";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import { useUploadRoom } from "../../api/records";
 import { type Progress, startUpload, type Upload } from "../../api/upload/sendUpload";
 import { formatBytes } from "../../base/numbers/format";
 import { type Bundle, groupIntoDumps, type PickedFile } from "../../base/upload/pickedFiles";
+import { translate } from "../../texts/translation";
 
 const NOTHING: Progress = { sent: 0, speed: null, lost: false };
 
@@ -55,7 +55,7 @@ export function useUploads(): Uploads {
         const line = { key, bundle: one, progress: NOTHING, state: "sending" as const, problem: null, dump: null };
         if (room !== null && one.bytes > room) {
           const [size, most] = [formatBytes(one.bytes), formatBytes(room)];
-          const problem = new Error(i18next.t("home.tooLarge", { size, room: most }));
+          const problem = new Error(translate("home.tooLarge", { size, room: most }));
           setLines((all) => [{ ...line, state: "failed", problem }, ...all]);
           continue;
         }

@@ -1,7 +1,7 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { copyText } from "../../base/text/clipboard";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "./Icon";
 
 interface CopyButtonProps {

@@ -1,8 +1,8 @@
 import { Button, Progress } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import type { Job } from "../../api/types";
 import { formatSeconds } from "../../base/numbers/format";
 import { say } from "../../texts/serverTexts";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./JobBar.module.css";
 
 interface JobBarProps {

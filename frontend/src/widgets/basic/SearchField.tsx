@@ -1,6 +1,6 @@
 import { CloseButton, TextInput, type TextInputProps } from "@mantine/core";
 import type { KeyboardEvent } from "react";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "./Icon";
 
 interface SearchFieldProps

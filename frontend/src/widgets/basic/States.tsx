@@ -1,11 +1,12 @@
 /** Placeholders for data: loading, failed, empty. */
+
 import { Button, Loader } from "@mantine/core";
-import i18next from "i18next";
 import { Component, type ReactNode } from "react";
-import { useTranslation } from "react-i18next";
 import { ApiError, NO_BODY, UNREACHABLE } from "../../api/client";
 import { isPhrases, type Phrase } from "../../base/text/phrases";
 import { isSaid, say, sayError, sayForeign } from "../../texts/serverTexts";
+import { translate } from "../../texts/translation";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "./Icon";
 import classes from "./States.module.css";
 
@@ -31,8 +32,8 @@ export interface Described {
 /** Any thrown value as text and hint; job errors travel in the server's error body. */
 export function describeProblem(problem: unknown): Described {
   if (problem instanceof ApiError) {
-    if (problem.code === UNREACHABLE) return plain(i18next.t("app.unreachable"), i18next.t("app.unreachableHint"));
-    if (problem.code === NO_BODY) return plain(i18next.t("app.answered", { status: problem.status }));
+    if (problem.code === UNREACHABLE) return plain(translate("app.unreachable"), translate("app.unreachableHint"));
+    if (problem.code === NO_BODY) return plain(translate("app.answered", { status: problem.status }));
     return told(problem, problem.code, problem.said, problem.hintSaid);
   }
   if (problem instanceof Error) return plain(problem.message);
@@ -51,7 +52,7 @@ const REST_CALL = /\b(GET|POST|PUT|PATCH|DELETE) \/api\b/;
 
 /** What the server lists over REST, the start page lists for readers. */
 function forReaders(hint: string | null): string | null {
-  return hint !== null && REST_CALL.test(hint) ? i18next.t("app.gone") : hint;
+  return hint !== null && REST_CALL.test(hint) ? translate("app.gone") : hint;
 }
 
 function plain(detail: string, hint: string | null = null): Described {

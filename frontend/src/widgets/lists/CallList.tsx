@@ -1,11 +1,11 @@
-import i18next from "i18next";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
-import { useTranslation } from "react-i18next";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { NodeNote, NodeRow } from "../../api/types";
 import { onlySide } from "../../base/comparison/unmatched";
 import { toClass } from "../../base/comparison/verdicts";
 import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../../base/numbers/format";
+import { translate } from "../../texts/translation";
+import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import { Failure, Loading } from "../basic/States";
 import { ClassMark, MatchChip, NoteChip, UnmatchedChip, VerdictMark } from "../marks/Mark";
@@ -251,9 +251,9 @@ function title(row: NodeRow): string {
 /** The number in a cell in full, with its unit. */
 function errorTitle(error: Real, score: Real): string {
   const floors = exactReal(score);
-  if (score === "inf" && !error) return i18next.t("list.noFloor");
-  if (error !== null && error !== undefined) return i18next.t("list.score", { error: exactReal(error), score: floors });
-  return score === null ? floors : i18next.t("list.scoreOnly", { score: floors });
+  if (score === "inf" && !error) return translate("list.noFloor");
+  if (error !== null && error !== undefined) return translate("list.score", { error: exactReal(error), score: floors });
+  return score === null ? floors : translate("list.scoreOnly", { score: floors });
 }
 
 function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
@@ -265,7 +265,7 @@ function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls:
       <span
         className={classes.fill}
         data-cls={above ? colour : "benign"}
-        style={{ width: `${(score === null ? 0 : barLength(score)) * 100}%` }}
+        style={{ width: `${barLength(error, score) * 100}%` }}
       />
       <span className={classes.value}>{formatError(error, score)}</span>
     </span>

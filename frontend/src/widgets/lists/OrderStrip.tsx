@@ -1,9 +1,9 @@
 import { useComputedColorScheme } from "@mantine/core";
 import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import type { Strip, StripBucket } from "../../api/types";
 import { CLASSES, type ClassWord, toClass } from "../../base/comparison/verdicts";
 import { bucketAt, bucketHeight, bucketLeft, findBucket } from "../../base/lists/stripBuckets";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./OrderStrip.module.css";
 
 const HEIGHT = 34;

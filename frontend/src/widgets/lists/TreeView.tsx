@@ -1,6 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import { addressOf, isUnmatchedCause } from "../../base/comparison/unmatched";
 import {
@@ -12,6 +11,7 @@ import {
   type TreeLine,
 } from "../../base/lists/treeLines";
 import { formatCount } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { MiddleName } from "../basic/MiddleName";
 import { Failure, Loading } from "../basic/States";

@@ -38,6 +38,8 @@ export interface PagedRows<R> {
   /** Row to scroll to, with a number that grows with every request to do so. */
   goal: { place: number; turn: number };
   problem: Error | null;
+  /** The server does not understand what is asked for, such as a search that is still being typed; the list of before stays. */
+  refused: Error | null;
   loading: boolean;
   retry: () => void;
 }
@@ -73,7 +75,10 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   const before = useRef(source);
   const shown = fresh ? source : before.current;
   before.current = shown;
-  const total = found.data?.total ?? 0;
+  const refused = found.error instanceof ApiError && found.error.status === 400 ? found.error : null;
+  const lastTotal = useRef(0);
+  if (found.data) lastTotal.current = found.data.total;
+  const total = found.data?.total ?? (refused ? lastTotal.current : 0);
 
   const [seen, setSeen] = useState<readonly [number, number] | null>(null);
   const rest = useRef<{ timer: ReturnType<typeof setTimeout>; range: readonly [number, number] } | null>(null);
@@ -135,7 +140,8 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
     show,
     selectedAt: here && at.exact && !moved ? at.place : -1,
     goal: { place: here ? Math.min(at.place, total - 1) : -1, turn: at.turn },
-    problem: found.error ?? problem,
+    problem: refused ? null : (found.error ?? problem),
+    refused,
     loading: found.isPending || found.isPlaceholderData,
     retry: () => {
       void found.refetch();

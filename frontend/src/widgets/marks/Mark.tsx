@@ -1,8 +1,9 @@
-import { useTranslation } from "react-i18next";
 import type { NodeNote } from "../../api/types";
 import type { Side } from "../../base/comparison/sides";
 import { isUnmatchedCause } from "../../base/comparison/unmatched";
 import { type MarkWord, markGlyph, markWord, verdictClass, verdictLabel } from "../../base/comparison/verdicts";
+import { isText } from "../../texts/translation";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import classes from "./Mark.module.css";
 
@@ -54,8 +55,8 @@ interface MatchChipProps {
 
 /** How a pair was found, and how sure that is. */
 export function MatchChip({ match, confidence, brief = false }: MatchChipProps) {
-  const { t, i18n } = useTranslation();
-  const known = i18n.exists(`match.${match}`);
+  const { t } = useTranslation();
+  const known = isText(`match.${match}`);
   const word = (known ? match : "none") as "exact";
   const name = known ? t(`match.${word}`) : match;
   const sure =

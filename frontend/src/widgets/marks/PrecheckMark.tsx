@@ -1,8 +1,8 @@
-import { useTranslation } from "react-i18next";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { JudgedAlone, NodeAlone } from "../../api/types";
 import type { Side } from "../../base/comparison/sides";
 import { exactReal, formatReal } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./PrecheckMark.module.css";
 
 /** How a call does alone, in a word. */

@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import type { Standing } from "../../api/types";
 import { formatReal, type Real, toNumber } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./StandingMark.module.css";
 
 /** A side is farther from the reference above this ratio (docs/reference.md). */

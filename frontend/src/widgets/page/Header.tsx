@@ -1,17 +1,17 @@
 import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useTranslation } from "react-i18next";
 import { useHealth } from "../../api/records";
 import { setLanguage } from "../../texts";
+import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { Link } from "../basic/navigation";
 import classes from "./Header.module.css";
 
 /** The one bar on top; a screen puts its own controls inside. */
 export function Header({ children }: { children?: ReactNode }) {
-  const { t, i18n } = useTranslation();
+  const { t, language } = useTranslation();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const other = i18n.language === "zh" ? "en" : "zh";
+  const other = language === "zh" ? "en" : "zh";
   return (
     <header className={classes.header}>
       <a className="skip" href="#main">
@@ -32,7 +32,7 @@ export function Header({ children }: { children?: ReactNode }) {
           className={`plain ${classes.language}`}
           lang={other}
           data-testid="language"
-          onClick={() => setLanguage(other)}
+          onClick={() => void setLanguage(other)}
         >
           {other === "zh" ? "中文" : "EN"}
         </button>

@@ -1,8 +1,8 @@
 import { Kbd, Modal, Table } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { KEY_HELP } from "../../base/address/keys";
 import { SEARCH_HELP } from "../../base/address/searchTerms";
 import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
+import { useTranslation } from "../../texts/useTranslation";
 import { boundPanels } from "../basic/useKeys";
 import { WordMark } from "../marks/Mark";
 

@@ -1,8 +1,8 @@
 import { Kbd, Modal } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import type { Action } from "../../base/address/keys";
+import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import { SearchField } from "../basic/SearchField";
 import { useDebounced } from "../basic/useDebounced";

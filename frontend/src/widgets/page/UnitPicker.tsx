@@ -1,5 +1,5 @@
 import { Select } from "@mantine/core";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./UnitPicker.module.css";
 
 interface PickerProps {

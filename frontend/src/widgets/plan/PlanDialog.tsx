@@ -1,8 +1,8 @@
 import { Button, FileButton, Modal } from "@mantine/core";
 import { type ReactNode, useState } from "react";
-import { useTranslation } from "react-i18next";
 import type { Sides } from "../../api/comparison/plans";
 import type { ComparisonOptions } from "../../api/types";
+import { useTranslation } from "../../texts/useTranslation";
 import { FIND, PlanEditor } from "./PlanEditor";
 import classes from "./PlanEditor.module.css";
 

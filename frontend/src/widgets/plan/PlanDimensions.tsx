@@ -1,7 +1,7 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { type PlanLayout, setWay, type Way } from "../../base/comparison/plan";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./PlanEditor.module.css";
 
 const GRADIENTS = ["mean", "sum"] as const;

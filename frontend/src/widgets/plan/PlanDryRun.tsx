@@ -1,11 +1,11 @@
 import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { type Sides, useTryPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanTrial as Found, JoinedSide, TrialTensor } from "../../api/types";
 import { partsText, ranksText, sortWays, type Way } from "../../base/comparison/plan";
 import { SIDES, type Side } from "../../base/comparison/sides";
 import { formatCount } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import { ProblemList } from "../basic/Problems";
 import { Failure } from "../basic/States";

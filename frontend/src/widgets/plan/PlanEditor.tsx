@@ -1,11 +1,11 @@
 import { Button, NumberInput, Textarea, TextInput } from "@mantine/core";
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { type Sides, useCheckPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanPreview } from "../../api/types";
 import { NO_SIZES, type PlanLayout, type Sizes, setWay, writeLayout, writeSizes } from "../../base/comparison/plan";
 import { SIDES, type Side } from "../../base/comparison/sides";
 import { say } from "../../texts/serverTexts";
+import { useTranslation } from "../../texts/useTranslation";
 import { ProblemList } from "../basic/Problems";
 import { Failure, Loading } from "../basic/States";
 import { PlanDimensions } from "./PlanDimensions";

@@ -1,7 +1,7 @@
 import { NativeSelect, TextInput } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { type PlanLayout, ranksOf, swapRanks } from "../../base/comparison/plan";
 import { SIDES, type Side } from "../../base/comparison/sides";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./PlanEditor.module.css";
 
 /** Units whose ranks are drawn; the rest is in the text. */

@@ -1,6 +1,5 @@
 import { Button, Modal, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useArchiveContents, useMakeArchive } from "../../api/dump/callArchive";
 import { useScript } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
@@ -8,6 +7,7 @@ import type { PanelKey } from "../../base/address/keys";
 import { formatBytes, formatCount } from "../../base/numbers/format";
 import type { Phrase } from "../../base/text/phrases";
 import { say } from "../../texts/serverTexts";
+import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../basic/CopyButton";
 import { downloadText, saveBlob } from "../basic/download";
 import { Failure, Loading } from "../basic/States";

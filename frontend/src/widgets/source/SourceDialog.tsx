@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import type { PanelKey } from "../../base/address/keys";
 import { type CallStack, changedFrames, type Frame, foldStack } from "../../base/comparison/stackFrames";
+import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./SourceDialog.module.css";
 

@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { type CallStack, changedFrames, type Frame, foldStack, framePlace } from "../../base/comparison/stackFrames";
+import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./Stack.module.css";
 

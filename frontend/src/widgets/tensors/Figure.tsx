@@ -1,11 +1,11 @@
 /** A figure from the server, drawn in the colours of the page, with its text alternative below. */
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { loadPlotly } from "../../api/plotly";
 import type { FigureReply } from "../../api/types";
 import { thinTicks } from "../../base/numbers/axisTicks";
 import { plotlyLocale, say, sayFigure } from "../../texts/serverTexts";
+import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../basic/States";
 import classes from "./Figure.module.css";
 
@@ -32,12 +32,12 @@ interface FigureProps {
 export type Range = readonly [start: number, stop: number];
 
 export function Figure({ reply, label, name, onPick, onCell }: FigureProps) {
-  const { i18n } = useTranslation();
+  const { language } = useTranslation();
   // The same figure must be the same object: a new one is drawn again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the language decides what sayFigure returns
   const drawn = useMemo(
     () => (reply.figure && hasPoints(reply.figure) ? sayFigure(reply.figure) : null),
-    [reply.figure, i18n.language],
+    [reply.figure, language],
   );
   const text = say(reply.text, reply.said);
   return (

@@ -1,12 +1,12 @@
 import { type ReactElement, useState } from "react";
-import { useTranslation } from "react-i18next";
-
 import { usePair } from "../../api/comparison/nodes";
 import { useMetrics } from "../../api/records";
 import type { DumpLeaf, Leaf, Metric, Pair, Producer } from "../../api/types";
 import { describeType, describeValue, findDiffering, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
-import { isChinese, say } from "../../texts/serverTexts";
+import { say } from "../../texts/serverTexts";
+import { currentTranslation, isText } from "../../texts/translation";
+import { useTranslation } from "../../texts/useTranslation";
 import { VerdictMark } from "../marks/Mark";
 
 import classes from "./IoTable.module.css";
@@ -86,10 +86,10 @@ interface PairRowsProps {
 }
 
 function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { target_leaf: target, golden_leaf: golden } = pair;
   const leaf = target ?? golden;
-  const name = leafLabel(pair, i18n.exists(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role);
+  const name = leafLabel(pair, isText(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role);
   const differs = findDiffering(target, golden);
   const types = [describeType(target), describeType(golden)];
   const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
@@ -237,7 +237,7 @@ function SideCells({ side, title, leaf, other, differs }: SideCellsProps) {
 }
 
 function metricLabel(metric: Metric): string {
-  return (isChinese() && metric.label_zh) || metric.label;
+  return (currentTranslation().language === "zh" && metric.label_zh) || metric.label;
 }
 
 function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
@@ -246,7 +246,7 @@ function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
   const metrics = useMetrics().data ?? [];
   const detail = full?.detail;
   // In another language than the server's the sentence waits for its parts.
-  const message = full || !isChinese() ? say(pair.message, full?.message_said) : "";
+  const message = full || currentTranslation().language !== "zh" ? say(pair.message, full?.message_said) : "";
   return (
     <>
       {message && <p className={classes.message}>{message}</p>}
@@ -294,7 +294,7 @@ interface LeafTableProps {
 }
 
 export function LeafTable({ items, link }: LeafTableProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const [all, setAll] = useState(false);
   const shown = all ? items : items.slice(0, 40);
   return (
@@ -316,7 +316,7 @@ export function LeafTable({ items, link }: LeafTableProps) {
             <tr>
               <th scope="row" className={classes.item} title={leaf.name}>
                 <span>
-                  {i18n.exists(`roles.${leaf.role}`) ? t(`roles.${leaf.role as "input"}`) : leaf.role} {leaf.path}
+                  {isText(`roles.${leaf.role}`) ? t(`roles.${leaf.role as "input"}`) : leaf.role} {leaf.path}
                 </span>
                 <span className={classes.type}>{describeType(leaf)}</span>
                 {leaf.producer && <span className={classes.made}>{link(leaf.producer)}</span>}

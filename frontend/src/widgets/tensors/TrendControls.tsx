@@ -1,7 +1,7 @@
 import { Select } from "@mantine/core";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { PARTS, type Part, STATISTICS, type Statistic } from "../../api/trends";
+import { useTranslation } from "../../texts/useTranslation";
 
 interface ChoiceProps<T extends string> {
   label: string;

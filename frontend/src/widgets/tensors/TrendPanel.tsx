@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useTranslation } from "react-i18next";
 import { formatCount } from "../../base/numbers/format";
+import { useTranslation } from "../../texts/useTranslation";
 import { SearchField } from "../basic/SearchField";
 import { Empty, Failure, Loading } from "../basic/States";
 import classes from "./TrendPanel.module.css";

@@ -1,8 +1,8 @@
 import type { CSSProperties, ReactNode } from "react";
-import { useTranslation } from "react-i18next";
 import type { StepRange } from "../../api/types";
 import { formatReal, type Real } from "../../base/numbers/format";
 import { formatSpan } from "../../base/numbers/trendLines";
+import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import classes from "./TrendTable.module.css";
 

@@ -1,8 +1,8 @@
 /** A part of a tensor pair: target above golden above difference in every cell, moved through by keyboard. */
 import { type KeyboardEvent, useEffect, useId, useRef } from "react";
-import { useTranslation } from "react-i18next";
 import type { Values } from "../../api/types";
 import { commonShape, formatValue, isNonfinite, moveIndex } from "../../base/numbers/tensorValues";
+import { useTranslation } from "../../texts/useTranslation";
 import classes from "./ValueGrid.module.css";
 
 interface ValueGridProps {

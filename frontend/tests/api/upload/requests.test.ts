@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import i18next from "i18next";
 import { expect, test, vi } from "vitest";
+import { ui as en } from "../../../../backend/dumpscope/texts/en.json";
 import { packRequest } from "../../../src/api/upload/requests";
 import type { PickedFile } from "../../../src/base/upload/pickedFiles";
 
@@ -41,8 +41,7 @@ test("the file of a batch that cannot be read any more is named", async () => {
   gone.file.arrayBuffer = () => Promise.reject(new DOMException("changed", "NotReadableError"));
   const files = [picked("run/there.pt", new Uint8Array([2])), gone];
   const read = vi.spyOn(Blob.prototype, "arrayBuffer").mockRejectedValueOnce(new Error("one of them"));
-  const named = vi.spyOn(i18next, "t").mockImplementation(((_: string, { path }: { path: string }) => path) as never);
-  await expect(packRequest({ kind: "batch", files, bytes: 2 })).rejects.toThrow(/^run\/gone\.pt$/);
-  named.mockRestore();
+  const sentence = en.home.fileChanged.replace("{path}", "run/gone.pt");
+  await expect(packRequest({ kind: "batch", files, bytes: 2 })).rejects.toThrow(new Error(sentence));
   read.mockRestore();
 });

@@ -70,13 +70,20 @@ describe("an error", () => {
     expect(formatShare(value)).toBe(text);
   });
 
+  test("has a bar of the quantity that its figure shows", () => {
+    expect(barLength(0, 165)).toBe(0);
+    expect(barLength(1.1e-7, 165)).toBeLessThan(barLength(1e-3, 2));
+    expect(barLength(1, 2)).toBe(1);
+    expect(barLength(0, "inf")).toBe(1);
+  });
+
   test("has a longer bar the larger it is, and none where nothing was compared", () => {
-    const lengths = [null, 0, 1e-9, 1, 100, 1e6, "inf"].map(barLength);
+    const lengths = [null, 0, 1e-9, 1, 100, 1e6, "inf"].map((score) => barLength(null, score));
     expect(lengths).toEqual([...lengths].sort((a, b) => a - b));
     expect(lengths[0]).toBe(0);
     expect(lengths[1]).toBe(0);
     expect(lengths[2]).toBeGreaterThan(0);
-    expect(barLength("nan")).toBe(1);
+    expect(barLength(null, "nan")).toBe(1);
   });
 });
 

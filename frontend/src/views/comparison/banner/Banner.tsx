@@ -1,5 +1,4 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { callSite, framePlace } from "../../../base/comparison/stackFrames";
@@ -7,6 +6,8 @@ import { CAUSES_WITHOUT_PARTNER } from "../../../base/comparison/unmatched";
 import { CLASSES, type ClassWord, GLYPHS } from "../../../base/comparison/verdicts";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
+import { isText } from "../../../texts/translation";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
@@ -88,7 +89,7 @@ interface OriginProps {
 }
 
 function OriginLines({ id, origin, summary }: OriginProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { origins, notes } = useResult();
   const { originIndex, moveOrigin } = useOriginWalk();
   const { showOrigin } = useSelection();
@@ -96,7 +97,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   const place = callSite(origin.frames, origin.called_at);
   // A hidden cause has no known kind: the place where it shows first does not reveal it.
   const word = origin.hidden ? "hidden" : origin.kind;
-  const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
+  const kind = isText(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
   return (
     <>
       <div className={classes.first}>
@@ -219,7 +220,7 @@ function outcomeClass({ counts, classes: found, mode, outcome }: Summary): "exac
 }
 
 function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { counts } = summary;
   const cls = outcomeClass(summary);
   const word = policy.split("\n")[0] ?? "";
@@ -237,7 +238,7 @@ function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
         ) : (
           <h2 className={classes.title} data-testid="no-origin">
             {t("comparison.noOrigin", {
-              policy: i18n.exists(`comparison.policies.${word}`) ? t(`comparison.policies.${word as "default"}`) : word,
+              policy: isText(`comparison.policies.${word}`) ? t(`comparison.policies.${word as "default"}`) : word,
             })}
           </h2>
         )}

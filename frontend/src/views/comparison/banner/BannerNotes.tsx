@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { useTranslation } from "react-i18next";
 import { fetchNodes } from "../../../api/comparison/nodes";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { formatCount, formatError, formatReal } from "../../../base/numbers/format";
 import { say, sayProblem } from "../../../texts/serverTexts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";

@@ -1,7 +1,7 @@
-import { useTranslation } from "react-i18next";
 import type { Coverage, Summary } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes } from "../../../widgets/basic/Problems";
 import { useSelection } from "../selection/SelectionProvider";

@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import type { Summary } from "../../../api/types";
 import { formatCount, formatReal } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes } from "../../../widgets/basic/Problems";
 import { useSelection } from "../selection/SelectionProvider";

@@ -1,8 +1,8 @@
-import type { TFunction } from "i18next";
-import { useTranslation } from "react-i18next";
 import { useCallPrecheck } from "../../../api/comparison/prechecks";
 import type { NodeAlone, Origin } from "../../../api/types";
 import { formatReal } from "../../../base/numbers/format";
+import type { Translate } from "../../../texts/translation";
+import { useTranslation } from "../../../texts/useTranslation";
 import classes from "./Banner.module.css";
 
 /** The pre-check result for an origin: wrong or right when run alone. Draws nothing without a pre-check. */
@@ -17,7 +17,7 @@ export function OriginPrecheck({ id, origin }: { id: string; origin: Origin }) {
   );
 }
 
-function sentence(t: TFunction, { word, device, here, recorded }: NodeAlone): string {
+function sentence(t: Translate, { word, device, here, recorded }: NodeAlone): string {
   const units = (found: NodeAlone["here"]) => formatReal(found?.units ?? null, 3);
   if (here?.verdict === "error") return t("alone.banner.here", { device, units: units(here) });
   if (recorded?.verdict === "error") return t("alone.banner.recorded", { device, units: units(recorded) });

@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import type { Summary } from "../../../api/types";
 import { GLYPHS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Notes } from "../../../widgets/basic/Problems";
 import { useResult } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";

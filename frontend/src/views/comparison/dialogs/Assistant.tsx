@@ -1,12 +1,12 @@
 import { Button, Checkbox, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
 import { useProposals, useRulesPreview } from "../../../api/comparison/matches";
 import type { LeftCall, MatchingPreview, ProposedRule, RuleProposals } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import { SIDES, type Side } from "../../../base/comparison/sides";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
@@ -68,14 +68,14 @@ function ProposedRules({ found }: { found: RuleProposals }) {
   };
   return (
     <>
-      <p>
-        {t("assistant.left", {
+      <p data-testid="assistant-now">
+        {t(found.now.left_count === 0 ? "assistant.allPaired" : "assistant.left", {
           left: formatCount(found.now.left_count),
           pairs: formatCount(found.now.pairs),
           step: found.now.step,
           rank: found.now.rank,
         })}{" "}
-        {t(found.rules.length > 0 ? "assistant.proposed" : "assistant.nothing")}
+        {found.rules.length > 0 ? t("assistant.proposed") : found.now.left_count > 0 && t("assistant.nothing")}
       </p>
       {found.rules.length > 0 && <Rules rules={found.rules} off={off} onToggle={toggle} />}
       <Textarea
@@ -116,14 +116,16 @@ function ProposedRules({ found }: { found: RuleProposals }) {
         {rules.length > 0 && <span className="dim">{t("assistant.hint")}</span>}
       </div>
       {again.error && <Failure problem={again.error} />}
-      <details open={found.rules.length === 0}>
-        <summary>{t("assistant.leftTitle")}</summary>
-        <div className={classes.sides}>
-          {SIDES.map((side) => (
-            <UnmatchedCalls key={side} side={side} calls={(after ?? found.now).left} />
-          ))}
-        </div>
-      </details>
+      {found.now.left_count > 0 && (
+        <details open={found.rules.length === 0}>
+          <summary>{t("assistant.leftTitle")}</summary>
+          <div className={classes.sides}>
+            {SIDES.map((side) => (
+              <UnmatchedCalls key={side} side={side} calls={(after ?? found.now).left} />
+            ))}
+          </div>
+        </details>
+      )}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { Modal } from "@mantine/core";
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../../texts/useTranslation";
 import { useSelection } from "../selection/SelectionProvider";
 import { DIALOGS } from "./dialogs";
 

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
 import type { NodeDetail } from "../../../api/types";
 import { nameOnSide, onlySide } from "../../../base/comparison/unmatched";
+import { useTranslation } from "../../../texts/useTranslation";
 import { describeProblem, Failure } from "../../../widgets/basic/States";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
@@ -35,7 +35,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
         {t("matching.with")}
       </Button>
       {onlySide(node) === null && (
-        <Button variant="default" size="compact-xs" loading={change.isPending} onClick={part} data-testid="unmatch">
+        <Button variant="subtle" size="compact-xs" loading={change.isPending} onClick={part} data-testid="unmatch">
           {t("matching.part")}
         </Button>
       )}

@@ -1,4 +1,3 @@
-import { useTranslation } from "react-i18next";
 import { useNode } from "../../../api/comparison/nodes";
 import type { Unit } from "../../../api/records";
 import type { NodeDetail } from "../../../api/types";
@@ -6,6 +5,8 @@ import { describeType, describeValue } from "../../../base/comparison/leaves";
 import { type Fit, previewRows, type Record } from "../../../base/comparison/matchPreview";
 import type { Side } from "../../../base/comparison/sides";
 import { ABSENT, formatReal } from "../../../base/numbers/format";
+import { isText } from "../../../texts/translation";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
 import classes from "./Matching.module.css";
 
@@ -22,7 +23,7 @@ interface MatchPreviewProps {
 
 /** The records that would be compared if the candidate became the partner, before anything is stored. */
 export function MatchPreview({ comparison, unit, own, node, candidate }: MatchPreviewProps) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const other = useNode(comparison, unit, candidate);
   if (other.error) return <Failure problem={other.error} onRetry={() => void other.refetch()} />;
   if (!other.data || other.data.address !== candidate) return null;
@@ -49,7 +50,7 @@ export function MatchPreview({ comparison, unit, own, node, candidate }: MatchPr
               <th scope="row">
                 <span aria-hidden="true">{MARKS[row.fit]} </span>
                 <span className="sr">{t(`matching.fit.${row.fit}`)} </span>
-                {i18n.exists(`roles.${row.role}`) ? t(`roles.${row.role as "input"}`) : row.role} {row.path}
+                {isText(`roles.${row.role}`) ? t(`roles.${row.role as "input"}`) : row.role} {row.path}
               </th>
               <td>{described(row.target)}</td>
               <td>{described(row.golden)}</td>

@@ -1,7 +1,6 @@
 import { SegmentedControl } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useHandChange } from "../../../api/comparison/matches";
 import { fetchNodes } from "../../../api/comparison/nodes";
 import type { Unit } from "../../../api/records";
@@ -9,6 +8,7 @@ import type { NodeDetail, NodeRow } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import type { Side } from "../../../base/comparison/sides";
 import { nameOnSide, onlySide, rankCandidates, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";

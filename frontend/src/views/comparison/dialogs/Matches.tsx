@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import { useRef } from "react";
-import { useTranslation } from "react-i18next";
 import { handMatchesUrl, useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
 import type { HandEdit } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { useShownComparison } from "../selection/result";

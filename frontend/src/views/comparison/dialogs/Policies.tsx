@@ -1,13 +1,13 @@
 import { Button, SegmentedControl, Textarea } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../../api/changes";
 import { api, readReply } from "../../../api/client";
 import { comparisonPath } from "../../../api/records";
 import type { Comparison, PolicyTrial } from "../../../api/types";
 import { VERDICTS } from "../../../base/comparison/verdicts";
 import { exactReal, formatCount, formatError } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Failure } from "../../../widgets/basic/States";
 import { VerdictMark } from "../../../widgets/marks/Mark";

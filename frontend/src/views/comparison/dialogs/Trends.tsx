@@ -1,10 +1,10 @@
 import { Checkbox } from "@mantine/core";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { STATISTICS, type Statistic, useTrends } from "../../../api/trends";
 import type { TrendCell, TrendRow } from "../../../api/types";
 import { VERDICTS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatReal } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { ChoiceField, useStatisticWords } from "../../../widgets/tensors/TrendControls";
 import { TrendPanel } from "../../../widgets/tensors/TrendPanel";

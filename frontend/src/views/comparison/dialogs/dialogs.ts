@@ -1,7 +1,8 @@
 /** What can be opened over the triage screen. A new dialog is a component, a line here, and its texts. */
-import type { ParseKeys } from "i18next";
+
 import type { ComponentType } from "react";
 import type { PanelKey } from "../../../base/address/keys";
+import type { TextKey } from "../../../texts/translation";
 import { REPRODUCE_KEY } from "../../../widgets/source/ReproduceDialog";
 import { SOURCE_KEY } from "../../../widgets/source/SourceDialog";
 import { PlanDialog } from "../plan/PlanNotes";
@@ -19,7 +20,7 @@ export interface DialogEntry extends Omit<PanelKey, "key"> {
   /** It is about the selected call, so its key does nothing before there is one. */
   ofCall?: boolean;
   /** In a frame with this title, or with a frame of its own; neither: the note, which the evidence column shows. */
-  framed?: { title: ParseKeys; size: "lg" | "xl" | "auto"; Body: ComponentType };
+  framed?: { title: TextKey; size: "lg" | "xl" | "auto"; Body: ComponentType };
   Dialog?: ComponentType<DialogProps>;
 }
 

@@ -1,6 +1,5 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
@@ -8,6 +7,7 @@ import { onlySide } from "../../../base/comparison/unmatched";
 import { markWord } from "../../../base/comparison/verdicts";
 import { apiName, turnLabel } from "../../../base/text/callNames";
 import { say } from "../../../texts/serverTexts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";

@@ -1,12 +1,13 @@
 import { Kbd } from "@mantine/core";
 import { type ReactElement, type ReactNode, useState } from "react";
-import { Trans, useTranslation } from "react-i18next";
 import { useFlow } from "../../../api/comparison/nodes";
 import type { Flow, FlowConsumer, FlowInput, NodeRow } from "../../../api/types";
 import { formatAddress } from "../../../base/address/address";
 import { isBad } from "../../../base/comparison/verdicts";
 import { exactReal, formatError } from "../../../base/numbers/format";
 import { apiName, callLabel } from "../../../base/text/callNames";
+import { isText } from "../../../texts/translation";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link } from "../../../widgets/basic/navigation";
 import { Failure, Loading } from "../../../widgets/basic/States";
@@ -97,13 +98,12 @@ function Origin({ flow, link }: { flow: Flow; link: (node: NodeRow, rank?: numbe
   const { t } = useTranslation();
   const { source, node } = flow;
   if (source) {
+    const [before, after] = t(`evidence.flow.way.${source.way}`, { rank: source.rank }).split("<node/>");
     return (
       <p className={classes.source} data-testid="flow-source" data-way={source.way}>
-        <Trans
-          i18nKey={`evidence.flow.way.${source.way}`}
-          values={{ rank: source.rank }}
-          components={{ node: link(source.node, source.rank) }}
-        />{" "}
+        {before}
+        {link(source.node, source.rank)}
+        {after}{" "}
         <Kbd size="xs" title={t("keys.flow")}>
           p
         </Kbd>
@@ -158,8 +158,8 @@ function Rows({ rows }: { rows: ReactElement[] }) {
 
 /** Which argument it is: of the call itself on the left, of the consumer on the right. */
 function ArgumentName({ end }: { end: FlowInput | FlowConsumer }) {
-  const { t, i18n } = useTranslation();
-  const role = i18n.exists(`roles.${end.role}`) ? t(`roles.${end.role as "input"}`) : end.role;
+  const { t } = useTranslation();
+  const role = isText(`roles.${end.role}`) ? t(`roles.${end.role as "input"}`) : end.role;
   return (
     <span className={`${classes.place} dim`} title={end.made ? `${end.made} → ${end.item}` : end.item}>
       {end.path ? `${role} ${end.path}` : role}

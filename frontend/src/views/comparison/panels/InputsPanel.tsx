@@ -1,4 +1,4 @@
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../../texts/useTranslation";
 import { IoTable } from "../../../widgets/tensors/IoTable";
 import { useShownComparison } from "../selection/result";
 import classes from "./EvidencePanel.module.css";

@@ -1,15 +1,15 @@
 import { Button, Checkbox, Menu, Select } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { type Filter, isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { splitSearch } from "../../../base/address/searchTerms";
 import { CAUSES_WITHOUT_PARTNER, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
 import { CLASSES, VERDICTS, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { SearchField } from "../../../widgets/basic/SearchField";
-import { Empty } from "../../../widgets/basic/States";
+import { describeProblem, Empty } from "../../../widgets/basic/States";
 import { CallList } from "../../../widgets/lists/CallList";
 import { ClassMark } from "../../../widgets/marks/Mark";
 import { useSay } from "../selection/notice";
@@ -57,9 +57,14 @@ export function ListPanel() {
           onChange={(sort) => sort && update({ sort: sort as Sort })}
         />
         <span className={classes.total} aria-live="polite" data-testid="total">
-          {filtered ? t("list.filtered", { count: calls.total, total }) : t("list.all", { total })}
+          {calls.loading || calls.refused
+            ? "…"
+            : filtered
+              ? t("list.filtered", { count: calls.total, total })
+              : t("list.all", { total })}
         </span>
       </div>
+      {calls.refused && <Refused problem={calls.refused} />}
       {filtered && <Chips />}
       {calls.total === 0 && !calls.loading && !calls.problem ? (
         <Empty>
@@ -83,6 +88,17 @@ export function ListPanel() {
         />
       )}
     </>
+  );
+}
+
+/** What a search lacks, while it is typed; the list still shows what the one before it found. */
+function Refused({ problem }: { problem: Error }) {
+  const { detail, hint } = describeProblem(problem);
+  return (
+    <output className={classes.refused} aria-live="polite" data-testid="search-refused">
+      {detail}
+      {hint !== null && <span className="dim"> {hint}</span>}
+    </output>
   );
 }
 

@@ -1,8 +1,8 @@
 import { Button, SegmentedControl, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { STANDINGS, type Standing, useWriteNote } from "../../../api/comparison/notes";
 import type { NodeDetail, NodeNote } from "../../../api/types";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
 import { NoteChip } from "../../../widgets/marks/Mark";
 import { useResult, useShownComparison } from "../selection/result";

@@ -1,11 +1,11 @@
 import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core";
 import { useCallback, useMemo, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../../api/comparison/figures";
 import type { NodeDetail, Pair, Values } from "../../../api/types";
 import { PLOTS, type PlotTab, toPlot } from "../../../base/address/address";
 import { toNumber } from "../../../base/numbers/format";
 import { commonShape, writeCsv } from "../../../base/numbers/tensorValues";
+import { useTranslation } from "../../../texts/useTranslation";
 import { downloadText } from "../../../widgets/basic/download";
 import { Icon } from "../../../widgets/basic/Icon";
 import { describeProblem, Failure, Loading } from "../../../widgets/basic/States";

@@ -1,6 +1,5 @@
 import { Button, FileButton } from "@mantine/core";
 import { useCallback, useState } from "react";
-import { useTranslation } from "react-i18next";
 import {
   serverCommand,
   useCallPrecheck,
@@ -11,6 +10,7 @@ import {
 import { isOver, useJob } from "../../../api/jobs";
 import type { Comparison } from "../../../api/types";
 import { SIDES, type Side } from "../../../base/comparison/sides";
+import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { JobBar } from "../../../widgets/basic/JobBar";
 import { Failure } from "../../../widgets/basic/States";
@@ -79,7 +79,8 @@ function Unchecked({ side, dump }: { side: Side; dump: string }) {
   const { run, cancel, send, told } = usePrecheckActions(dump);
   const [started, setStarted] = useState<string | null>(null);
   const over = useCallback(() => void told(), [told]);
-  const job = useJob(started ?? data?.job?.id ?? null, over);
+  const last = data?.job ?? undefined;
+  const job = useJob(started ?? (isOver(last) ? null : (last?.id ?? null)), over) ?? last;
   if (!data) return null;
   const command = serverCommand(data.command);
   const running = job !== undefined && !isOver(job);

@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import type { Collective, CollectivePart } from "../../../api/types";
 import { exactReal } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { VerdictMark } from "../../../widgets/marks/Mark";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./RanksPanel.module.css";

@@ -1,5 +1,5 @@
-import { useTranslation } from "react-i18next";
 import { onlySide } from "../../../base/comparison/unmatched";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Stack } from "../../../widgets/source/Stack";
 import classes from "./EvidencePanel.module.css";
 import type { SectionProps } from "./sectionProps";

@@ -1,10 +1,10 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useTranslation } from "react-i18next";
 import { fetchNodes } from "../../../api/comparison/nodes";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { NO_FILTER } from "../../../base/address/address";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { SearchResults } from "../../../widgets/lists/SearchResults";

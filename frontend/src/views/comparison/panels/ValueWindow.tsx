@@ -1,11 +1,11 @@
 /** Single values of a tensor pair around its worst element, or around any other. */
 import { Button, TextInput } from "@mantine/core";
 import { type FormEvent, useEffect, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useValues } from "../../../api/comparison/figures";
 import type { Values } from "../../../api/types";
 import { commonShape, findInWindow, formatValue, parseIndex } from "../../../base/numbers/tensorValues";
 import { say } from "../../../texts/serverTexts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { ValueGrid } from "../../../widgets/tensors/ValueGrid";
 import classes from "./Plots.module.css";

@@ -1,5 +1,4 @@
 import { Button } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
 import { planUrl } from "../../../api/comparison/plans";
 import { usePlan } from "../../../api/comparison/summary";
@@ -8,6 +7,7 @@ import { navigate } from "../../../base/address/location";
 import { ranksText, sortWays } from "../../../base/comparison/plan";
 import { formatCount } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Notes } from "../../../widgets/basic/Problems";
 import { Failure } from "../../../widgets/basic/States";

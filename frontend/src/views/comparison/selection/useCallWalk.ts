@@ -1,9 +1,10 @@
 /** Ways from the selected call to another one of the list. */
-import { useTranslation } from "react-i18next";
+
 import { fetchNodes } from "../../../api/comparison/nodes";
 import type { NodeRow } from "../../../api/types";
 import { type Address, type Filter, NO_FILTER } from "../../../base/address/address";
 import { BAD_CLASSES, isBad } from "../../../base/comparison/verdicts";
+import { useTranslation } from "../../../texts/useTranslation";
 import type { CallRows } from "../../../widgets/lists/useCallRows";
 import { useSay } from "./notice";
 import { useShownComparison } from "./result";

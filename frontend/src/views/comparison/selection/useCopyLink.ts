@@ -1,5 +1,5 @@
-import { useTranslation } from "react-i18next";
 import { copyText } from "../../../base/text/clipboard";
+import { useTranslation } from "../../../texts/useTranslation";
 import { useSay } from "./notice";
 
 /** Copies the address of what is shown, and says whether that worked. */

@@ -1,10 +1,10 @@
 /** Ways from the selected call along the data flow and up the module tree. */
 import { useQueryClient } from "@tanstack/react-query";
-import { useTranslation } from "react-i18next";
 import { fetchFlow, nodeOptions } from "../../../api/comparison/nodes";
 import type { Flow } from "../../../api/types";
 import { findConsumer, findProducer } from "../../../base/comparison/flowSteps";
 import { isBad } from "../../../base/comparison/verdicts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { currentAddress } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
 import { useSay } from "./notice";

@@ -1,11 +1,11 @@
 import { Button, CloseButton, TextInput } from "@mantine/core";
 import { type FormEvent, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useOpenTable, useRegisterDump } from "../../../api/changes";
 import { navigate } from "../../../base/address/location";
 import { formatBytes } from "../../../base/numbers/format";
 import { fileName, isResultTable } from "../../../base/text/serverPaths";
 import { readInput } from "../../../base/upload/pickedFiles";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";

@@ -1,10 +1,10 @@
 import { Button, Modal, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { usePaths } from "../../../api/records";
 import type { PathEntry } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
 import { joinPath } from "../../../base/text/serverPaths";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";

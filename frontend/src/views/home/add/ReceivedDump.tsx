@@ -1,5 +1,5 @@
-import { useTranslation } from "react-i18next";
 import { useDump } from "../../../api/records";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Link } from "../../../widgets/basic/navigation";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { describeProblem } from "../../../widgets/basic/States";

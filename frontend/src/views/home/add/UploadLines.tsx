@@ -1,11 +1,11 @@
 import { Button, CloseButton, Progress } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useTranslation } from "react-i18next";
 import { ApiError, api, readReply } from "../../../api/client";
 import type { Upload } from "../../../api/types";
 import { formatBytes, formatSeconds } from "../../../base/numbers/format";
 import { fingerprint } from "../../../base/upload/batches";
 import { forgetUpload, listUnfinished, type UnfinishedUpload } from "../../../base/upload/unfinished";
+import { useTranslation } from "../../../texts/useTranslation";
 import { describeProblem } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";
 import type { SidePicking } from "../useSides";

@@ -1,12 +1,12 @@
 import { ActionIcon, Button, Checkbox, FileInput, Select, Textarea, TextInput, Tooltip } from "@mantine/core";
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useCompare } from "../../../api/changes";
 import { usePreview } from "../../../api/comparison/matches";
 import type { CompareRequest, ComparisonOptions } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import type { Side } from "../../../base/comparison/sides";
 import { parseNumbers } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import { PlanDialog } from "../../../widgets/plan/PlanDialog";

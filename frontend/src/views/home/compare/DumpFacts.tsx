@@ -1,6 +1,6 @@
-import { useTranslation } from "react-i18next";
 import { useDump } from "../../../api/records";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import classes from "../HomeView.module.css";
 
 /** Facts about a dump, shown before anything is compared. */

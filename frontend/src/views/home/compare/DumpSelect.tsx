@@ -1,8 +1,8 @@
 import { Select } from "@mantine/core";
 import { type KeyboardEvent, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { useDumps } from "../../../api/records";
 import { isPath } from "../../../base/text/serverPaths";
+import { useTranslation } from "../../../texts/useTranslation";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import classes from "../HomeView.module.css";
 import type { PickedDump } from "../useSides";

@@ -1,6 +1,7 @@
-import { useTranslation } from "react-i18next";
 import type { MatchingPreview } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
+import { isText } from "../../../texts/translation";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { UnmatchedChip } from "../../../widgets/marks/Mark";
 import classes from "../HomeView.module.css";
@@ -9,7 +10,7 @@ const SHOWN_LEFT = 30;
 
 /** Result of a matching dry run: pairs by method, effect of each rule, calls without a partner. */
 export function MatchingDryRun({ found }: { found: MatchingPreview }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   return (
     <div className={classes.tried} data-testid="tried">
       <p>
@@ -17,7 +18,7 @@ export function MatchingDryRun({ found }: { found: MatchingPreview }) {
         {Object.entries(found.methods)
           .map(
             ([word, count]) =>
-              `${formatCount(count)} ${i18n.exists(`match.${word}`) ? t(`match.${word as "exact"}`) : word}`,
+              `${formatCount(count)} ${isText(`match.${word}`) ? t(`match.${word as "exact"}`) : word}`,
           )
           .join(" · ")}{" "}
         <span className="dim">({t("home.tried.unit", { step: found.step, rank: found.rank })})</span>

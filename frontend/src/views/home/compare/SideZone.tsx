@@ -1,10 +1,10 @@
 import { Button, Progress } from "@mantine/core";
 import { useRef } from "react";
-import { useTranslation } from "react-i18next";
 import { useRegisterDump } from "../../../api/changes";
 import type { Side } from "../../../base/comparison/sides";
 import { fileName } from "../../../base/text/serverPaths";
 import { readInput } from "../../../base/upload/pickedFiles";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import type { Sides } from "../useSides";

@@ -1,11 +1,11 @@
 import { Progress } from "@mantine/core";
-import type { TFunction } from "i18next";
-import { useTranslation } from "react-i18next";
 import { useJob } from "../../../api/jobs";
 import { useComparisons } from "../../../api/records";
 import type { Comparison } from "../../../api/types";
 import { formatMoment } from "../../../base/numbers/dates";
 import { formatCount } from "../../../base/numbers/format";
+import type { Translate } from "../../../texts/translation";
+import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
@@ -16,7 +16,7 @@ import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
 
 export function ComparisonList() {
-  const { t, i18n } = useTranslation();
+  const { t, language } = useTranslation();
   const columns: Column<Comparison>[] = [
     { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
     {
@@ -30,7 +30,7 @@ export function ComparisonList() {
       key: "created",
       title: t("home.columns.created"),
       orders: ["-created", "created"],
-      cell: (row) => <span className="dim">{formatMoment(row.created, i18n.language)}</span>,
+      cell: (row) => <span className="dim">{formatMoment(row.created, language)}</span>,
     },
     {
       key: "actions",
@@ -53,7 +53,7 @@ export function ComparisonList() {
 }
 
 /** A default name of the server is translated; a name given by a user is shown as it is. */
-function shownName(t: TFunction, row: Comparison): string {
+function shownName(t: Translate, row: Comparison): string {
   const { name, target_name: target, golden_name: golden } = row;
   return name === "" || name === `${target} against ${golden}` ? t("home.sides", { target, golden }) : name;
 }

@@ -1,10 +1,10 @@
 import { Button, Tooltip } from "@mantine/core";
-import { useTranslation } from "react-i18next";
 import { useDumps } from "../../../api/records";
 import type { Dump } from "../../../api/types";
 import { formatMoment } from "../../../base/numbers/dates";
 import { formatBytes, formatCount, formatRuns } from "../../../base/numbers/format";
 import { sayProblem } from "../../../texts/serverTexts";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
 import { COMPARE_FORM } from "../compare/CompareForm";
@@ -15,7 +15,7 @@ import { RowActions } from "./RowActions";
 import { SideButtons } from "./SideButtons";
 
 export function DumpList({ picked, onPick }: SidePicking) {
-  const { t, i18n } = useTranslation();
+  const { t, language } = useTranslation();
   const columns: Column<Dump>[] = [
     { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
     {
@@ -35,7 +35,7 @@ export function DumpList({ picked, onPick }: SidePicking) {
       key: "created",
       title: t("home.columns.created"),
       orders: ["-created", "created"],
-      cell: (row) => <span className="dim">{formatMoment(row.created, i18n.language)}</span>,
+      cell: (row) => <span className="dim">{formatMoment(row.created, language)}</span>,
     },
     {
       key: "actions",

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useTranslation } from "react-i18next";
 import { api, readReply } from "../../../api/client";
 import { navigate } from "../../../base/address/location";
+import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
 import classes from "./FirstSteps.module.css";
 

@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import type { InfiniteData } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { useTranslation } from "react-i18next";
 import type { ListOrder, Page } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
+import { useTranslation } from "../../../texts/useTranslation";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";

@@ -1,4 +1,4 @@
-import { useTranslation } from "react-i18next";
+import { useTranslation } from "../../../texts/useTranslation";
 import classes from "../HomeView.module.css";
 import type { PickedDump, SidePicking } from "../useSides";
 
