@@ -27,7 +27,6 @@ from dumpscope.analysis.ranks.origins import (
 )
 from dumpscope.analysis.reference import hide_golden_faults, target_at_fault
 from dumpscope.analysis.rules.ordering import excuse_ties
-from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.setting_differences import find_setting_differences
 from dumpscope.analysis.unit.calls import stack_of
@@ -36,6 +35,7 @@ from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
 from dumpscope.analysis.unit.learned_noise import excuse_noise, excuse_updates
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
+from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
