@@ -41,7 +41,7 @@ def has_code(function: Any, arguments: tuple[Any, ...]) -> bool:
     """Whether the machine code of a function for such arguments is stored."""
     if code_folder(function) is None:
         return False
-    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    kinds = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
     return function._cache.load_overload(kinds, function.targetctx) is not None
 
 
