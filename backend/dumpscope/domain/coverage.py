@@ -40,12 +40,13 @@ class Reason(IntEnum):
     WRAPPER = 24  # of a wrapper around modules that the other side has unwrapped
     RECOMPUTED = 25  # activation checkpointing made the call again, and the other run did not
     COMPILED = 26  # inside or between regions of compiled code of the other run, which records only the regions
+    AMOUNTS = 27  # the runs took other amounts of the same data, and it has no part that could be compared
 
 
 REASON_WORDS: Final = (
     "tensors", "statistics", "hashes", "arguments", "form", "ended", "unfollowed", "gradient", "collective", "one_sided",
     "one_item", "unreadable", "no_number", "joined", "object", "no_label", "uninitialised", "buffer", "ignored", "inside",
-    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed", "compiled",
+    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed", "compiled", "amounts",
 )  # fmt: skip
 
 GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
@@ -55,7 +56,7 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
         Reason.ONE_ITEM,
     ),
     "unreadable": (Reason.UNREADABLE,),
-    "not_comparable": (Reason.UNSTORED, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL),
+    "not_comparable": (Reason.UNSTORED, Reason.AMOUNTS, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL),
     "left_out": (
         Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.COMPILED, Reason.WRAPPER, Reason.RECOMPUTED,
         Reason.NOT_RECORDED, Reason.FORMAT,
@@ -64,6 +65,7 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
 
 MISSING: Final = (
     Reason.ENDED, Reason.UNTOLD, Reason.UNFOLLOWED, Reason.GRADIENT, Reason.COLLECTIVE, Reason.UNREADABLE, Reason.UNSTORED,
+    Reason.AMOUNTS,
 )  # fmt: skip
 """Reasons why something that matters was not judged. All others are judged, judged by what follows, or rightly left out."""
 

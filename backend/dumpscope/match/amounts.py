@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
-from dumpscope.domain.records import Bool, Direction, Int64, Kind, RankDump, Role
+from dumpscope.domain.records import Bool, Direction, Int32, Int64, Kind, RankDump, Role
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -24,6 +24,7 @@ EXPLAINED: Final = 0.9
 """Share of the shapes of the forward pass that differ and must follow from the amounts."""
 _FIRST: Final = ("0", "input", "input_ids", "inputs_embeds", "pixel_values", "x")
 """Where a call receives data."""
+_END: Final = ("flip", "pad", "roll")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,14 @@ class Amounts:
             or (t_length != g_length and target - golden == t_length - g_length)
             or target * g_length == golden * t_length
             or target * g_rows * g_length == golden * t_rows * t_length
+            or self._shortened(target, golden)
         )
+
+    def _shortened(self, target: int, golden: int) -> bool:
+        """Rows in a row, each of them shorter by the same on both sides."""
+        if target % self.rows[0] or golden % self.rows[1]:
+            return False
+        return target // self.rows[0] - golden // self.rows[1] == self.length[0] - self.length[1] != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +70,8 @@ def find_amounts(target: RankDump, golden: RankDump, context: Context) -> Amount
     rows = np.flatnonzero(forward)
     if len(rows) < 2:
         return None
-    first = int(rows[0])
-    path = target.items.paths[target.items.path[context.target[first]]]
-    if context.role[first] not in (Role.INPUT, Role.KWARG) or path.rpartition(".")[2] not in _FIRST:
+    first = _find_data(target, golden, context, rows)
+    if first is None:
         return None
     t, g = shapes_of(target, golden, context, first)
     if len(t) != len(g) or not t or t[2:] != g[2:]:
@@ -73,6 +80,29 @@ def find_amounts(target: RankDump, golden: RankDump, context: Context) -> Amount
     found = Amounts(row=first, rows=(t[0], g[0]), length=length)
     explained = sum(is_explained(found, *shapes_of(target, golden, context, row)) for row in rows.tolist())
     return found if explained >= EXPLAINED * len(rows) else None
+
+
+def _find_data(target: RankDump, golden: RankDump, context: Context, rows: Int64) -> int | None:
+    """The first of these item pairs that a call received as data, and that no dumped call made: texts rather than tables of
+    positions. None where a call before it made another shape from what it received: then that call is at fault."""
+    found: list[int] = []
+    taken = np.zeros(context.nodes, bool)
+    received = np.isin(context.role, (Role.INPUT, Role.KWARG)) & (context.kind == Kind.TENSOR)
+    taken[context.pair[received]] = True
+    named = target.items.producer[context.target] >= 0
+    tables: set[bytes] = set()
+    for row in rows.tolist():
+        if not received[row]:
+            if taken[context.pair[row]] and not tables and not found:
+                return None
+            tables.add(_numbers(context, row))
+            continue
+        path = target.items.paths[target.items.path[context.target[row]]].rpartition(".")[2]
+        if not named[row] and _numbers(context, row) not in tables and path in _FIRST:
+            found.append(row)
+    many = [row for row in found if len(shapes_of(target, golden, context, row)[0]) > 1]
+    words = [row for row in many if "int" in context.dtypes[int(context.t_dtype[row])]]
+    return next(iter([*words, *many, *found]), None)
 
 
 def shapes_of(target: RankDump, golden: RankDump, context: Context, row: int) -> tuple[Shape, Shape]:
@@ -92,26 +122,44 @@ def find_related(target: RankDump, golden: RankDump, context: Context, facts: Fa
     forward = _in_direction(target, context, Direction.FORWARD) & (context.pair < context.end)
     tensor = context.both & (context.kind == Kind.TENSOR) & ~context.kind_differs
     differs = (facts.outcome == Outcome.COMPARED) & (facts.equal == 0)
+    told = (facts.outcome == Outcome.SCALAR) & (facts.equal == 0) & (context.role == Role.OUTPUT)
     related = np.zeros(len(context), bool)
     for row in np.flatnonzero(facts.outcome == Outcome.SHAPE).tolist():
         related[row] = is_explained(amounts, *shapes_of(target, golden, context, row))
     related |= tensor & ~forward & (differs | (facts.outcome == Outcome.SHAPE))
-    _follow(context, related, differs & forward & tensor)
+    beside_none = (facts.outcome == Outcome.KIND) & forward & ~(context.role == Role.OUTPUT)
+    related |= beside_none & (_is_none(target, context.target) | _is_none(golden, context.golden))
+    related |= (facts.outcome == Outcome.SHAPE) & _may_be_left_out(target, golden, context, facts)
+    sized = np.zeros(context.nodes, bool)
+    sized[context.pair[find_sizes(target, golden, context, facts, amounts)]] = True
+    _follow(context, related, ((differs & tensor) | told) & forward, sized)
     return np.flatnonzero(related)
 
 
 def find_sizes(target: RankDump, golden: RankDump, context: Context, facts: Facts, amounts: Amounts) -> Int64:
     """Arguments that are the two sizes of something, or by which each side divides what several passes add up to."""
-    rows = np.flatnonzero((facts.outcome == Outcome.SCALAR) & (facts.equal == 0))
+    rows = np.flatnonzero((facts.outcome == Outcome.SCALAR) & (facts.equal == 0) & (context.role != Role.OUTPUT))
+    other_form = _may_be_left_out(target, golden, context, facts)
     found = []
     for row in rows.tolist():
         values = [_sizes(dump, int(items[row])) for dump, items in ((target, context.target), (golden, context.golden))]
+        if other_form[row]:
+            found.append(row)
+            continue
         split = len(values[0]) == len(values[1]) == 1 and (
             values[0][0] * amounts.rows[0] == values[1][0] * amounts.rows[1]
         )
         if values[0] and values[1] and (split or is_explained(amounts, values[0], values[1])):
             found.append(row)
     return np.array(found, np.int64)
+
+
+def may_differ_at_the_end(context: Context, row: int) -> bool:
+    """Of texts that begin alike: labels that are moved by one place, and what calls put at the end."""
+    dtype = context.dtypes[int(context.t_dtype[row])]
+    return (
+        not any(word in dtype for word in ("float", "complex")) or context.apis[context.api[context.pair[row]]] in _END
+    )
 
 
 def find_common(amounts: Amounts, target: Array, golden: Array) -> Common | None:
@@ -145,6 +193,11 @@ def cut(amounts: Amounts, common: Common, larger: Array, shape: Shape) -> Array 
             )
         elif own - size == length[0] - length[1]:
             larger = np.take(larger, range(size), axis=place)
+        elif own % rows == 0 and own // rows - size / rows == length[0] - length[1]:
+            parts = larger.reshape(*larger.shape[:place], rows, own // rows, *larger.shape[place + 1 :])
+            larger = np.take(parts, range(size // rows), axis=place + 1).reshape(
+                *larger.shape[:place], -1, *larger.shape[place + 1 :]
+            )
         elif own % length[0] == 0 and own // length[0] * length[1] == size:
             parts = larger.reshape(*larger.shape[:place], own // length[0], length[0], *larger.shape[place + 1 :])
             larger = np.take(parts, range(length[1]), axis=place + 1).reshape(
@@ -153,8 +206,9 @@ def cut(amounts: Amounts, common: Common, larger: Array, shape: Shape) -> Array 
     return larger if larger.shape == shape else None
 
 
-def _follow(context: Context, related: Bool, differs: Bool) -> None:
-    """Mark what a forward call made that received something related, and what holds the same numbers later."""
+def _follow(context: Context, related: Bool, differs: Bool, sized: Bool) -> None:
+    """Mark what a forward call made that received something related, or (`sized`, by node pair) a size as an argument, and what
+    holds the same numbers later."""
     received = np.isin(context.role, (Role.INPUT, Role.KWARG))
     first = np.searchsorted(context.pair, np.arange(context.nodes + 1))
     known: set[bytes] = set()
@@ -162,15 +216,17 @@ def _follow(context: Context, related: Bool, differs: Bool) -> None:
         rows = np.arange(first[pair], first[pair + 1])
         again = np.array([differs[row] and _numbers(context, row) in known for row in rows.tolist()], bool)
         related[rows[again]] = True
-        if not related[rows[received[rows]]].any():
+        if not related[rows[received[rows]]].any() and not sized[pair]:
             continue
         for row in rows[differs[rows] & ~received[rows]].tolist():
             related[row] = True
-            known.add(_numbers(context, row))
+            if context.t_state[row].any():
+                known.add(_numbers(context, row))
 
 
 def _numbers(context: Context, row: int) -> bytes:
-    return context.t_stats[row].tobytes() + context.g_stats[row].tobytes()
+    both: bytes = context.t_stats[row].tobytes() + context.g_stats[row].tobytes()
+    return both
 
 
 def _in_direction(target: RankDump, context: Context, direction: Direction) -> Bool:
@@ -180,9 +236,31 @@ def _in_direction(target: RankDump, context: Context, direction: Direction) -> B
     return found
 
 
+def _may_be_left_out(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Bool:
+    """Items of a call that takes a mask on one side only, or one of another form: a program chooses the form of attention by
+    whether its rows need a mask."""
+    masks = np.array(["mask" in path for path in target.items.paths] + [False])[target.items.path[context.target]]
+    masks &= context.target >= 0
+    other = np.isin(facts.outcome, (Outcome.KIND, Outcome.TARGET_ONLY, Outcome.SHAPE, Outcome.FORM))
+    lone = np.array(["mask" in path for path in golden.items.paths] + [False])[golden.items.path[context.golden]]
+    lone &= (context.golden >= 0) & (facts.outcome == Outcome.GOLDEN_ONLY)
+    calls = np.zeros(context.nodes, bool)
+    calls[context.pair[(masks & other) | lone]] = True
+    found: Bool = calls[context.pair]
+    return found
+
+
+def _is_none(dump: RankDump, items: Int32) -> Bool:
+    """A mask that a program leaves out where the rows that it took need none."""
+    if not len(dump.items):
+        return np.zeros(len(items), bool)
+    found: Bool = (items >= 0) & (dump.items.kind[items] == Kind.NONE)
+    return found
+
+
 def _sizes(dump: RankDump, item: int) -> Shape:
     """The whole numbers that an argument holds; none for other arguments."""
     code = int(dump.items.value[item]) if item >= 0 and dump.items.kind[item] == Kind.SCALAR else -1
     value = json.loads(dump.items.values[code]) if code >= 0 else None
-    values = value if isinstance(value, list) else [value]
+    values: list[Any] = value if isinstance(value, list) else [value]
     return tuple(values) if values and all(type(one) is int for one in values) else ()

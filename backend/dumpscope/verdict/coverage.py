@@ -49,6 +49,7 @@ def find_reasons(unit: Unit) -> Int8:
     nothing &= context.kind == Kind.TENSOR
     reasons[nothing] = Reason.JOINED if joined else Reason.NO_NUMBER
     reasons[nothing & ~np.bool_(joined) & (context.pair > last)] = Reason.UNSTORED
+    reasons[nothing & context.shape_differs] = Reason.AMOUNTS
     alone = ~context.both
     bare = (not len(unit.target.items), not len(unit.golden.items))
     reasons[alone & ((context.target < 0) & bare[0] | (context.golden < 0) & bare[1])] = Reason.NOT_RECORDED

@@ -11,7 +11,7 @@ import numpy as np
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.learned_noise import uses_halves
-from dumpscope.analysis.unit.left_over import numbers_of
+from dumpscope.analysis.unit.left_over import identify
 from dumpscope.domain.facts import ItemOpinions, Verdict
 from dumpscope.domain.picking import SORTING, PickCheck, WrongPick, picking_of
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, RankDump, State
@@ -123,16 +123,17 @@ def excuse_ties(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> Ite
     if not any(_label(case, pair) in ORDERING for pair in some.tolist()):
         return opinions
     known, excused = set(named), np.zeros(len(context), bool)
-    maker, tied, same = find_makers(case), set[int](), set[object]()
+    maker, tied, same = find_makers(case), set[int](), set[int]()
+    codes = identify(context).tolist()
     for pair in some.tolist():
         given, made = case.inputs_of(pair), case.outputs_of(pair)
         received = given[bad[given]]
-        follows = [int(maker[row]) in tied or numbers_of(context, row) in same for row in received.tolist()]
+        follows = [int(maker[row]) in tied or codes[row] in same for row in received.tolist()]
         excused[received[np.array(follows, bool)]] = True
         if pair in known or (opinions.verdict[given] == Verdict.NO)[~excused[given]].any():
             continue
         wrong = made[opinions.verdict[made] == Verdict.NO]
-        repeated = np.array([numbers_of(context, row) in same for row in wrong.tolist()], bool)
+        repeated = np.array([codes[row] in same for row in wrong.tolist()], bool)
         if not len(wrong) or not bad[wrong].all():
             continue
         if not len(received) and not repeated.all():
@@ -141,7 +142,7 @@ def excuse_ties(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> Ite
                 continue
         excused[wrong] = True
         tied.add(pair)
-        same.update(numbers_of(context, row) for row in wrong.tolist())
+        same.update(codes[row] for row in wrong.tolist())
     return replace(
         opinions,
         verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),

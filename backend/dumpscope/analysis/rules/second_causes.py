@@ -15,7 +15,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.records import Direction, Float64, Int64, Kind, NodeKind, State
 from dumpscope.match.operators.operations import operation
 from dumpscope.texts import Phrase, phrase
-from dumpscope.verdict.score import MAX, MEAN, MIN, NORM, is_exact_kind, overflow_differs
+from dumpscope.verdict.score import MAX, MEAN, MIN, NORM, overflow_differs
 
 SMOOTH: Final = frozenset(
     {
@@ -95,7 +95,12 @@ def _find(case: Case, first: int, known: set[int]) -> list[Finding]:
         worse = columns.leaf & ~columns.alone & (columns.kind == NodeKind.API) & ~columns.argument
         worse &= columns.out_score > CLEAR * columns.threshold
     worse[: first + 1] = False
-    words = {pair: operation(columns.labels[pair]) for pair in np.flatnonzero(worse).tolist()}
+    judged = {label: word for label in set(columns.labels) if (word := operation(label)) in FINITE | LINEAR}
+    worse &= np.array([label in judged for label in columns.labels], bool)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        follows = columns.out_score <= BY_SUMS * columns.in_score  # a sum of products as its input makes it
+    breaks = np.zeros(len(columns), bool)
+    breaks[case.context.pair[broken]] = True
     before = _worst_before(columns, first)
     sums = (
         np.array([operation(label) in LINEAR for label in columns.labels], bool) & columns.leaf & (columns.own_in > 0)
@@ -103,8 +108,9 @@ def _find(case: Case, first: int, known: set[int]) -> list[Finding]:
     sums[: first + 1] = False
     before[np.cumsum(sums) - sums < PASSED] = np.inf  # only sums of products ask for it
     found: list[Finding] = []
-    for pair, word in words.items():
-        if pair in known or word not in FINITE | LINEAR:
+    for pair in np.flatnonzero(worse).tolist():
+        word = judged[columns.labels[pair]]
+        if pair in known or (word in LINEAR and (follows[pair] or backward[pair]) and not breaks[pair]):
             continue
         received, made = case.inputs_of(pair), case.outputs_of(pair)
         received = received[case.context.kind[received] == Kind.TENSOR]
@@ -147,7 +153,7 @@ def _count_times(case: Case, pair: int, word: str, before: float, *, backward: b
     if backward and word in KINKED and not _took_equal_data(case, pair):
         return 0.0
     rows = np.concatenate([case.inputs_of(pair), case.outputs_of(pair)])
-    rows = rows[(case.context.kind[rows] == Kind.TENSOR) & ~is_exact_kind(case.context)[rows]]
+    rows = rows[(case.context.kind[rows] == Kind.TENSOR) & ~case.exact[rows]]
     scores = case.opinions.score[rows]
     if not len(rows) or not np.isfinite(scores).all() or case.context.unread[rows].any():
         return 0.0
@@ -197,7 +203,7 @@ def _took_equal_data(case: Case, pair: int) -> bool:
 
 
 def _floats(case: Case, rows: Int64) -> Int64:
-    found: Int64 = rows[(case.context.kind[rows] == Kind.TENSOR) & ~is_exact_kind(case.context)[rows]]
+    found: Int64 = rows[(case.context.kind[rows] == Kind.TENSOR) & ~case.exact[rows]]
     return found
 
 

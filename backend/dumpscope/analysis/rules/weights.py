@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from dumpscope.analysis.rules.evidence import count_group, describe_items
-from dumpscope.analysis.rules.previous_step import BACKWARD, Blame, blame_for, blame_for_weights, find_badly_updated
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.previous_step import BACKWARD, Blame, blame_for, blame_for_weights, find_badly_updated
 from dumpscope.analysis.unit.weight_items import DifferingWeight
 from dumpscope.texts import Phrase, phrase
 

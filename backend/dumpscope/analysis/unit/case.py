@@ -16,6 +16,7 @@ from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
 from dumpscope.domain.picking import PickCheck
 from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
+from dumpscope.verdict.score import is_exact_kind
 
 RECEIVED: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
 """Roles of what a call received."""
@@ -76,6 +77,11 @@ class Case:
     def received(self) -> Bool:
         """By item pair: whether the call received it."""
         return np.isin(self.context.role, RECEIVED)
+
+    @cached_property
+    def exact(self) -> Bool:
+        """By item pair: integers or truth values on both sides, which must be equal."""
+        return is_exact_kind(self.context)
 
     @cached_property
     def threshold(self) -> Float64:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Kind, NodeKind, Role, State
+from dumpscope.domain.records import Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, Role, State
 from dumpscope.verdict.score import NORM
 
 NORMS: Final = frozenset(
@@ -21,16 +21,22 @@ NORMS: Final = frozenset(
 """Calls whose backward pass takes away the parts of a gradient along the mean and along the result."""
 LEFT: Final = 0.1
 """Share of a gradient that is left, at most, for errors to be measured against the whole."""
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-Numbers = tuple[int, bytes, bytes]
-
-
-def numbers_of(context: Context, row: int) -> Numbers:
-    """What both sides stored of an item, by which the same tensors are known again; without statistics none is."""
-    if not context.t_state[row].any():
-        return -1 - row, b"", b""
-    return int(context.elements[row]), context.t_stats[row].tobytes(), context.g_stats[row].tobytes()
+def identify(context: Context) -> Int64:
+    """By item pair a number for what both sides stored of it, by which the same tensors are known again. Without statistics none
+    is."""
+    mixed = context.elements.astype(np.uint64)
+    for stats in (context.t_stats, context.g_stats):
+        for column in range(stats.shape[1]):
+            mixed ^= np.ascontiguousarray(stats[:, column], np.float64).view(np.uint64)
+            mixed *= _MIX
+            mixed ^= mixed >> np.uint64(29)
+    alone = ~(context.t_state != State.ABSENT).any(axis=1)
+    mixed[alone] ^= np.flatnonzero(alone).astype(np.uint64) * _MIX
+    found: Int64 = mixed.view(np.int64)
+    return found
 
 
 def find_left_over(context: Context, facts: Facts, names: list[str], kind: Int8, direction: Int8) -> Float64:
@@ -43,80 +49,69 @@ def find_left_over(context: Context, facts: Facts, names: list[str], kind: Int8,
     share = np.ones(len(context))
     norms = np.array([api in NORMS for api in context.apis] + [False])[context.api]
     begun = norms & (direction == Direction.BACKWARD)
-    if not begun.any() or not (facts.equal == 0).any():
+    rows = np.flatnonzero(norms[context.pair] & (context.kind == Kind.TENSOR))
+    pair, received = context.pair[rows], np.isin(context.role[rows], (Role.INPUT, Role.KWARG))
+    made = ~received & begun[pair] & (facts.equal[rows] == 0)
+    if not made.any():
         return share
-    first = np.searchsorted(context.pair, np.arange(context.nodes + 1))
-    size = _norms(context)
-    received = np.isin(context.role, (Role.INPUT, Role.KWARG))
+    size, elements = _norms(context, rows), context.elements[rows].astype(np.float64)
+    taken, most = _fold(context, pair[received], size[received]), _fold(context, pair[received], elements[received])
+    put = _fold(context, pair[~received], size[~received])
     forward = {names[one]: one for one in np.flatnonzero(norms & (direction == Direction.FORWARD)).tolist()}
-    left: dict[Numbers, float] = {}
-    for pair in np.flatnonzero(begun).tolist():
-        call = forward.get(names[pair].replace("backward", "forward"))
-        if call is None:
-            continue
-        takes, makes = _largest(size, received, first, call)
-        arrives, _ = _largest(size, received, first, pair)
-        whole = arrives * makes / takes if takes else 0.0
-        for row in _made(context, received, first, pair):
-            if size[row] < LEFT * whole and context.elements[row] == _most(context, received, first, pair):
-                share[row] = size[row] / whole
-                left[numbers_of(context, row)] = share[row]
-    if left:
-        _pass_on(context, share, left, kind, direction, first, received)
+    whole = np.full(context.nodes, np.nan)
+    for one in np.unique(pair[made]).tolist():
+        call = forward.get(names[one].replace("backward", "forward"), -1)
+        if call >= 0 and taken[call] > 0:
+            whole[one] = taken[one] * put[call] / taken[call]
+    with np.errstate(invalid="ignore"):
+        left = made & (size < LEFT * whole[pair]) & (elements == most[pair])
+    if left.any():
+        share[rows[left]] = size[left] / whole[pair[left]]
+        _pass_on(context, share, rows[left], kind, direction)
     return share
 
 
-def _pass_on(
-    context: Context,
-    share: Float64,
-    left: dict[Numbers, float],
-    kind: Int8,
-    direction: Int8,
-    first: Int64,
-    received: Bool,
-) -> None:
+def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, direction: Int8) -> None:
     """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share."""
-    last = 1.0
-    for pair in np.flatnonzero((direction == Direction.BACKWARD) | (kind == NodeKind.GRADIENT)).tolist():
-        rows = np.arange(first[pair], first[pair + 1])
-        tensors = rows[context.kind[rows] == Kind.TENSOR].tolist()
-        known = {row: left[numbers] for row in tensors if (numbers := numbers_of(context, row)) in left}
-        if kind[pair] == NodeKind.GRADIENT:
-            for row in tensors:
-                share[row] = min(share[row], known.get(row, last))
-            continue
-        taken = [known.get(row, 1.0) for row in tensors if received[row]]
-        last = max(taken, default=1.0)
-        for row in tensors:
-            share[row] = min(share[row], known.get(row, 1.0) if received[row] else last)
-            if share[row] < 1 and not received[row]:
-                left.setdefault(numbers_of(context, row), share[row])
+    codes = identify(context)
+    left = dict(zip(codes[begun].tolist(), share[begun].tolist(), strict=True))
+    wanted = ((direction == Direction.BACKWARD) | (kind == NodeKind.GRADIENT))[context.pair]
+    rows = np.flatnonzero(wanted & (context.kind == Kind.TENSOR))
+    received = np.isin(context.role[rows], (Role.INPUT, Role.KWARG)).tolist()
+    gradient = (kind[context.pair[rows]] == NodeKind.GRADIENT).tolist()
+    known = [left.get(code, 1.0) for code in codes[rows].tolist()]
+    pairs, own = context.pair[rows].tolist(), codes[rows].tolist()
+    last, before, taken = 1.0, -1, -1.0
+    for place, (pair, row, code) in enumerate(zip(pairs, rows.tolist(), own, strict=True)):
+        if pair != before:  # `last` stays that of the backward call before, until this one has shown what it received
+            before, taken = pair, -1.0
+        here = min(known[place], left.get(code, 1.0))
+        if gradient[place]:
+            share[row] = min(share[row], here if here < 1 else last)
+        elif received[place]:
+            taken = max(taken, here)
+            last = taken
+            share[row] = min(share[row], here)
+        else:
+            if taken < 0:
+                last = 1.0
+            share[row] = min(share[row], here, last)
+            if share[row] < 1:
+                left.setdefault(code, float(share[row]))
 
 
-def _made(context: Context, received: Bool, first: Int64, pair: int) -> list[int]:
-    rows = np.arange(first[pair], first[pair + 1])
-    found: list[int] = rows[~received[rows] & (context.kind[rows] == Kind.TENSOR)].tolist()
-    return found
+def _fold(context: Context, pair: Int32, size: Float64) -> Float64:
+    """By node pair the largest; nan where there is none."""
+    out = np.full(context.nodes, np.nan)
+    np.fmax.at(out, pair, size)
+    return out
 
 
-def _most(context: Context, received: Bool, first: Int64, pair: int) -> int:
-    """Elements of the largest tensor that a call received."""
-    rows = np.arange(first[pair], first[pair + 1])
-    return int(context.elements[rows[received[rows]]].max(initial=0))
-
-
-def _largest(size: Float64, received: Bool, first: Int64, pair: int) -> tuple[float, float]:
-    """Longest tensor that a call received, and that it made; 0 where none is known."""
-    rows = np.arange(first[pair], first[pair + 1])
-    given, made = size[rows[received[rows]]], size[rows[~received[rows]]]
-    return float(np.nan_to_num(given).max(initial=0.0)), float(np.nan_to_num(made).max(initial=0.0))
-
-
-def _norms(context: Context) -> Float64:
-    """By item pair the larger norm of the two sides, nan where none is stored."""
+def _norms(context: Context, rows: Int64) -> Float64:
+    """The larger norm of the two sides, nan where none is stored."""
     sides = [
-        np.where(state[:, NORM] == State.FINITE, np.abs(stats[:, NORM]), np.nan)
+        np.where(state[rows, NORM] == State.FINITE, np.abs(stats[rows, NORM]), np.nan)
         for stats, state in ((context.t_stats, context.t_state), (context.g_stats, context.g_state))
     ]
-    size: Float64 = np.where(context.kind == Kind.TENSOR, np.fmax(*sides), np.nan)
+    size: Float64 = np.fmax(*sides)
     return size

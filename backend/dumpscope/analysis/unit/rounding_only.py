@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
-from dumpscope.analysis.unit.left_over import find_left_over, numbers_of
+from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Role
@@ -53,15 +53,20 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
     found: Bool = excused.copy()
-    keys = {numbers_of(context, row) for row in np.flatnonzero(excused).tolist()}
+    codes = identify(context)
+    keys = set(codes[excused].tolist())
     received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
     optimizer = differs & (context.pair >= context.end)
+    first = np.searchsorted(context.pair, np.arange(context.nodes + 1)).tolist()
     for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
-        rows = np.arange(*np.searchsorted(context.pair, [pair, pair + 1]))
-        known = np.array([numbers_of(context, row) in keys for row in rows.tolist()], bool)
+        begin, end = first[pair], first[pair + 1]
+        known_here = [code in keys for code in codes[begin:end].tolist()]
+        if not any(known_here):
+            continue
+        rows, known = np.arange(begin, end), np.array(known_here, bool)
         taken = known
         if pair >= context.end and (known & received[rows]).any():
             taken = differs[rows]
         found[rows[taken & bad[rows]]] = True
-        keys.update(numbers_of(context, row) for row in rows[taken].tolist())
+        keys.update(codes[rows[taken]].tolist())
     return found

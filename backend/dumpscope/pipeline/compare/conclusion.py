@@ -27,7 +27,6 @@ from dumpscope.analysis.ranks.origins import (
 )
 from dumpscope.analysis.reference import hide_golden_faults, target_at_fault
 from dumpscope.analysis.rules.ordering import excuse_ties
-from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.setting_differences import find_setting_differences
 from dumpscope.analysis.unit.calls import stack_of
@@ -36,6 +35,7 @@ from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
 from dumpscope.analysis.unit.learned_noise import excuse_noise, excuse_updates
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
+from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
@@ -43,6 +43,7 @@ from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
+from dumpscope.match.amounts import find_amounts
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers.picks import check_picks
@@ -190,8 +191,9 @@ class Conclusion:
         found = find_origins(case)
         self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
-        if case.history.differs or unit.target.ref.joined or unit.golden.ref.joined:
-            # a split model makes calls of its own, so extra calls that change no value say nothing
+        amounts = case.context.shape_differs.any() and find_amounts(unit.target, unit.golden, case.context)
+        if case.history.differs or unit.target.ref.joined or unit.golden.ref.joined or amounts:
+            # a split model, or another number of passes, makes calls of its own: those that change no value say nothing
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
@@ -244,7 +246,8 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
     if not (unit.item_opinions.verdict == Verdict.NO).any():
         return unit
     opinions = excuse_updates(case, unit.item_opinions)
-    opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
+    if not case.columns.quiet:
+        opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
     opinions = excuse_without_effect(case, opinions, named)
     opinions = excuse_ties(case, opinions, named)
     if opinions is unit.item_opinions:

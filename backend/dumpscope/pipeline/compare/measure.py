@@ -31,7 +31,7 @@ from dumpscope.domain.records import (
 )
 from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError, TensorError
-from dumpscope.match.amounts import cut, find_amounts, find_common, find_related, find_sizes
+from dumpscope.match.amounts import cut, find_amounts, find_common, find_related, find_sizes, may_differ_at_the_end
 from dumpscope.match.forms import (
     find_causal,
     find_defaults,
@@ -380,7 +380,9 @@ def relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: 
     if amounts is None:
         return
     related = find_related(target, golden, context, facts, amounts)
-    facts.outcome[find_sizes(target, golden, context, facts, amounts)] = Outcome.FORM
+    sizes = find_sizes(target, golden, context, facts, amounts)
+    facts.outcome[sizes] = Outcome.FORM
+    facts.equal[sizes] = -1
     shaped = related[facts.outcome[related] == Outcome.SHAPE]
     facts.outcome[related] = Outcome.NO_DATA
     facts.equal[related] = -1
@@ -393,6 +395,8 @@ def relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: 
             continue
         node = target.items.node[context.target[row]]
         if target.nodes.direction[node] != Direction.FORWARD:
+            continue
+        if common.rows is None and may_differ_at_the_end(context, row):
             continue
         sides = [_stored(dump, int(items[row])) for dump, items in _both(target, golden, context)]
         larger, other = sides if common.larger == "target" else sides[::-1]
