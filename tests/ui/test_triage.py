@@ -138,6 +138,17 @@ def test_keys_walk_the_calls(page: Page, address: str) -> None:
     expect(page.get_by_test_id("help")).to_be_visible()
 
 
+def test_keys_act_as_soon_as_a_dialog_is_closed(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
+    for key, dialog in (("t", "policy"), ("M", "matches"), ("a", "assist")):
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(f"do={dialog}"))
+        page.keyboard.press("Escape")  # the next key follows at once
+    page.keyboard.press("v")
+    expect(page.get_by_test_id("note-form")).to_be_visible()
+
+
 def test_keys_open_and_close_the_tree_go_back_to_the_origin_and_export(page: Page, address: str) -> None:
     page.goto(address)
     tree = page.get_by_test_id("tree")

@@ -1,5 +1,8 @@
 import { createTheme } from "@mantine/core";
 
+/** Keys act again as soon as a dialog or menu is closed: what fades away still takes them. */
+const GONE_AT_ONCE = { exitDuration: 0 };
+
 export const theme = createTheme({
   fontFamily:
     'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif',
@@ -30,6 +33,7 @@ export const theme = createTheme({
     TextInput: { defaultProps: { size: "xs" } },
     Select: { defaultProps: { size: "xs" } },
     Checkbox: { defaultProps: { size: "xs" } },
-    Menu: { defaultProps: { shadow: "md", withinPortal: true } },
+    Menu: { defaultProps: { shadow: "md", withinPortal: true, transitionProps: GONE_AT_ONCE } },
+    Modal: { defaultProps: { transitionProps: GONE_AT_ONCE } },
   },
 });

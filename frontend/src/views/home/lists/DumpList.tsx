@@ -1,4 +1,5 @@
 import { Button, Tooltip } from "@mantine/core";
+import type { ReactNode } from "react";
 import { useDumps } from "../../../api/records";
 import type { Dump } from "../../../api/types";
 import { formatMoment } from "../../../base/numbers/dates";
@@ -28,9 +29,14 @@ export function DumpList({ picked, onPick }: SidePicking) {
     { key: "level", title: t("home.columns.level"), cell: (row) => row.level },
     { key: "steps", title: t("home.columns.steps"), cell: (row) => formatRuns(row.steps) },
     { key: "ranks", title: t("home.columns.ranks"), cell: (row) => formatRuns(row.ranks) },
-    { key: "nodes", title: t("home.columns.nodes"), number: true, cell: (row) => formatCount(row.nodes) },
-    { key: "size", title: t("home.columns.size"), number: true, cell: (row) => formatBytes(row.bytes) },
-    { key: "problems", title: t("home.columns.problems"), number: true, cell: (row) => <ProblemCount row={row} /> },
+    { key: "nodes", title: t("home.columns.nodes"), number: true, cell: (row) => ifRead(row, formatCount(row.nodes)) },
+    { key: "size", title: t("home.columns.size"), number: true, cell: (row) => ifRead(row, formatBytes(row.bytes)) },
+    {
+      key: "problems",
+      title: t("home.columns.problems"),
+      number: true,
+      cell: (row) => ifRead(row, <ProblemCount row={row} />),
+    },
     {
       key: "created",
       title: t("home.columns.created"),
@@ -68,6 +74,12 @@ export function DumpList({ picked, onPick }: SidePicking) {
       }
     />
   );
+}
+
+/** A fact about a dump; no zero is shown for what is not known yet, or never will be. */
+function ifRead(row: Dump, fact: ReactNode): ReactNode {
+  if (row.status === "ready") return fact;
+  return <span className="dim">{row.status === "failed" ? "—" : "…"}</span>;
 }
 
 function Name({ row }: { row: Dump }) {
