@@ -97,7 +97,8 @@ matrix: $(DEVELOPER) ## the recorder under Python 3.8 to 3.13 and torch 2.1 to t
 
 browser: $(VENV)/.developer
 	@$(BIN)/python -m playwright --version >/dev/null 2>&1 || .ci/need "Playwright's Node links it" libatomic1
-	@.ci/need "The browser tests drive Chromium" chromium chromium chromium-browser google-chrome
+	@.ci/need "The browser tests drive Chromium, without a window in a seventh less time" chromium-headless-shell chromium-headless-shell 2>/dev/null || \
+	    .ci/need "The browser tests drive Chromium" chromium chromium chromium-browser google-chrome
 
 postgres:
 	@[ -n "$${DUMPSCOPE_TEST_POSTGRES_URL:-}" ] || .ci/need "The tests start a private PostgreSQL" postgresql initdb

@@ -9,6 +9,8 @@ the page cache lets anybody have; `library` is dumpscope's readers and metrics i
 `command` is the whole `dumpscope compare`; `peer` is the whole `msprobe compare`. The last columns divide the peer's wall and
 processor time, less those of its start-up, by ours; on a shared machine the second is the steadier, and so is the throughput by
 processor time. Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
+Exit status 1 where a goal is missed: SHARE of what numpy.dot reads on one thread, for float32 in the library by all threads, and
+TIMES as fast as the peer, both as whole commands.
 """
 
 from __future__ import annotations
@@ -28,6 +30,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from tensor_dumps import write_dump
+
+SHARE = 0.5
+TIMES = 40
+STREAMED = ("noise", "equal", "one")
+"""Cases in which the library reads large tensors of float32, as numpy.dot does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +167,11 @@ def write_case(folder: Path, case: Case) -> None:
         write_dump(folder / name, side, dtype)
 
 
-def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: Run | None, single: float) -> None:
-    """Print the rows of one case; start: the peer's start-up; single: what numpy.dot reads from memory in GB/s."""
+def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: Run | None, single: float) -> bool:
+    """Print the rows of one case; start: the peer's start-up; single: what numpy.dot reads from memory in GB/s.
+
+    Returns whether its goals are held.
+    """
     target, golden = (folder / side / "step0" / "rank0" / "dump.json" for side in ("target", "golden"))
     peer: Run | None = None
 
@@ -195,11 +205,20 @@ def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: R
         found = json.loads(child.output)
         size = 2 * smaller * case.tensors if label == "dot" else case.size
         row(label, found["seconds"], found["cpu"], child.peak_mib, size)
+        reached = case.size / found["seconds"] / 1e9 / single
+    held = [(f"library: {reached:.0%} of numpy.dot, at least {SHARE:.0%}", reached >= SHARE)]
+    held = held if case.name in STREAMED else []
     command = own_command()
     if command:
         whole = best([command, "compare", str(target), str(golden), "--json", "--fail-on", "never"], options.repeat)
         if whole.status == 0:
             row("command", whole.seconds, whole.cpu, whole.peak_mib)
+        if peer:
+            times = peer.seconds / whole.seconds
+            held.append((f"command: {times:.0f} times as fast as the peer, at least {TIMES}", times >= TIMES))
+    for what, good in held:
+        print(f"{case.name:9} {'held  ' if good else 'MISSED'} {what}", flush=True)
+    return all(good for _, good in held)
 
 
 def own_command() -> str | None:
@@ -246,12 +265,13 @@ def main() -> None:
         "wall s": 8, "cpu s": 7, "GB/s": 6, "of dot": 6, "GB/cpu s": 8, "peak MiB": 9, "us/tensor": 9, "x wall": 7, "x cpu": 7,
     }  # fmt: skip
     print(f"{'case':9} {'row':10} " + " ".join(f"{title:>{width}}" for title, width in titles.items()))
+    held = True
     for name in options.case or known:
         with tempfile.TemporaryDirectory(dir=options.dir) as place:
             sizes = ["--mib", str(options.mib), "--files", str(options.files)]
             subprocess.run([sys.executable, __file__, *sizes, "--child-write", place, name], check=True)
-            measure_case(known[name], Path(place), options, start, single)
-    return None
+            held &= measure_case(known[name], Path(place), options, start, single)
+    sys.exit(0 if held else 1)
 
 
 if __name__ == "__main__":

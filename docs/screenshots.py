@@ -292,7 +292,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", default=[], help="a part of a picture's name")
     only: list[str] = parser.parse_args().only
-    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
+    found = [
+        shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+    ]
     IMAGES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=next(filter(None, found)), args=FLAGS)

@@ -31,6 +31,20 @@ def machine(function: Function) -> Function:
     return made  # type: ignore[no-any-return]
 
 
+def code_folder(function: Any) -> Path | None:
+    """Where the machine code of a function is stored; None where no folder can be written."""
+    stored = getattr(function._cache, "_cache_path", None)
+    return None if stored is None else Path(stored)
+
+
+def has_code(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether the machine code of a function for such arguments is stored."""
+    if code_folder(function) is None:
+        return False
+    kinds = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
+    return function._cache.load_overload(kinds, function.targetctx) is not None
+
+
 @cache
 def _sources(folder: Path) -> str:
     """Digest of what the machine code of a folder's functions is made of: this file, the folder and the folder above.

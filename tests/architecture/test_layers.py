@@ -114,6 +114,7 @@ REASONS: Final = {
             "backend/dumpscope/pipeline/server/overflow_cache.py",
             "backend/dumpscope/pipeline/uploads/names.py",
             "backend/dumpscope/pipeline/uploads/piece.py",
+            "backend/dumpscope/readers/archives/limits.py",
             "backend/dumpscope/readers/opening.py",
             "backend/dumpscope/readers/regular_file.py",
             "backend/dumpscope/readers/tensors/tensor_file.py",

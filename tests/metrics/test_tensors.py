@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -131,6 +132,7 @@ def forced(target: np.ndarray[Any, Any], golden: np.ndarray[Any, Any], threads: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "SMALLEST", 0)
         patch.setattr(loader, "LOAD_AT", 0)
+        patch.setattr(loader, "COMPILE_AT", 0)
         assert loader.kernel_for(target.reshape(-1), golden.reshape(-1)) is not None
         return compare_tensors(target, golden, threads=threads)
 
@@ -265,6 +267,7 @@ def load_again(module: ModuleType | None) -> loader.FusedKernel | None:
     """What a fresh process gets whose compiled module is this one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "LOAD_AT", 0)
+        patch.setattr(loader, "COMPILE_AT", 0)
         patch.setattr(loader, "_loader", loader._Loader())
         patch.setitem(sys.modules, "dumpscope.metrics.native.fused", module)
         return loader.kernel_for(np.ones(9999, np.float32), np.ones(9999, np.float32))
@@ -287,6 +290,48 @@ def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(
     (said,) = caplog.records
     assert said.levelname == "WARNING"
     assert "does not give the numbers of the numpy kernel" in said.message
+
+
+@dataclass
+class Compiler:
+    """Another process that compiles the kernel. ended: its exit status, None while it runs"""
+
+    ended: int | None = None
+
+    def poll(self) -> int | None:
+        return self.ended
+
+
+def test_a_kernel_that_was_never_compiled_is_compiled_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler, started = Compiler(), []
+    stored: list[bool] = []
+    monkeypatch.setattr(loader, "is_compiled", lambda: bool(stored))
+    monkeypatch.setattr(loader, "_import_kernel", lambda: sys)
+    monkeypatch.setattr(loader, "_start_compiler", lambda: started.append(compiler) or compiler)
+    ours = loader._Loader()
+    assert [ours.module(loader.LOAD_AT) for _ in range(3)] == [None] * 3, "numpy measures meanwhile"
+    assert started == [compiler], "it is started once"
+    compiler.ended = 1
+    assert ours.module(loader.LOAD_AT) is None, "it could not store anything"
+    assert started == [compiler], "it is started once"
+    stored.append(True)
+    assert [ours.module(loader.LOAD_AT - 1), ours.module(1)] == [None, sys]
+    stored.clear()
+    assert loader._Loader().module(loader.COMPILE_AT) is sys, "numpy would take longer than compiling"
+
+
+def test_machine_code_is_looked_for_where_numba_stores_it(tmp_path: Path) -> None:
+    script = (
+        "from dumpscope.metrics.native import fused, loader\n"
+        "from dumpscope.numba_support import code_folder\n"
+        "folder = code_folder(fused.compare)\n"
+        "print(folder, loader.is_compiled(), loader._is_alone(folder), loader._is_alone(folder))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    folder, *said = done.stdout.split()
+    assert Path(folder).parent == tmp_path
+    assert said == ["False", "True", "False"], "not compiled yet; the first process alone compiles"
 
 
 def test_every_field_of_a_stretch_is_merged() -> None:

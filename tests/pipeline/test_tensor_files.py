@@ -92,6 +92,7 @@ def eager() -> Iterator[None]:
     layout_cache.forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "LOAD_AT", 0)
+        patch.setattr(loader, "COMPILE_AT", 0)
         patch.setattr(loader, "SMALLEST", 1)
         assert loader.load_kernel(1)
         yield

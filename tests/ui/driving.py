@@ -48,13 +48,22 @@ def ask(server: Server, method: str, path: str, body: object = None) -> Any:
     return json.loads(text) if text else None
 
 
-def start(server: Server, target: Path, golden: Path) -> str:
-    """Id of a comparison that was only asked for."""
-    sides = {
+def sides(server: Server, target: Path, golden: Path) -> dict[str, str]:
+    """Ids of two dumps that are read now; each call has them read anew."""
+    return {
         side: ask(server, "POST", "/dumps", {"path": str(path)})["id"]
         for side, path in (("target", target), ("golden", golden))
     }
-    return str(ask(server, "POST", "/comparisons", sides)["id"])
+
+
+def start(server: Server, target: Path, golden: Path) -> str:
+    """Id of a comparison that was only asked for."""
+    return begin(server, sides(server, target, golden))
+
+
+def begin(server: Server, dumps: dict[str, str]) -> str:
+    """Id of a comparison of these dumps that was only asked for."""
+    return str(ask(server, "POST", "/comparisons", dumps)["id"])
 
 
 def finished(server: Server, target: Path, golden: Path, *, seconds: float = PATIENCE / 1000) -> str:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page
 
 from ui.conftest import Server
-from ui.driving import ask, finished, register, start
+from ui.driving import ask, begin, finished, register, sides
 from ui.expecting import expect
 from ui.sizes import repeated, synthetic
 from ui.watching import MOST_ROWS, Watched, allowed, first_paint, rows
@@ -25,12 +25,12 @@ FIRST_PAINT: Final = 5_000
 
 
 @pytest.fixture(scope="module")
-def pair(generated: Path, pytestconfig: pytest.Config) -> tuple[Path, Path]:
-    """(target, golden) of NODES calls, for what happens while they are compared."""
+def pair(server: Server, generated: Path, pytestconfig: pytest.Config) -> dict[str, str]:
+    """Dumps of NODES calls, for what happens while they are compared. Read once: what is cancelled leaves nothing to be read."""
     make_dump = synthetic(pytestconfig.rootpath).make_dump
     make_dump(generated / "long_target", NODES, 1, NODES // 3)
     make_dump(generated / "long_golden", NODES, 1)
-    return generated / "long_target", generated / "long_golden"
+    return sides(server, generated / "long_target", generated / "long_golden")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +236,9 @@ def test_plots_opened_and_closed_leave_nothing_behind(watched: Watched, real: La
 
 
 def test_a_running_comparison_shows_progress_and_can_be_cancelled(
-    page: Page, server: Server, pair: tuple[Path, Path]
+    page: Page, server: Server, pair: dict[str, str]
 ) -> None:
-    target, golden = pair
-    queue = [start(server, target, golden) for _ in range(5)]
+    queue = [begin(server, pair) for _ in range(5)]
     page.goto(f"{server.url}/comparisons/{queue[-1]}")
     expect(page.get_by_role("progressbar")).to_be_attached()  # without width while it waits
     page.get_by_role("button", name="Cancel").click()
@@ -253,12 +252,11 @@ def test_a_running_comparison_shows_progress_and_can_be_cancelled(
 
 
 def test_many_comparisons_at_work_take_no_connection_from_the_rest(
-    page: Page, server: Server, dumps: Path, pair: tuple[Path, Path]
+    page: Page, server: Server, dumps: Path, pair: dict[str, str]
 ) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.resource_type))
-    target, golden = pair
-    queue = [start(server, target, golden) for _ in range(7)]  # a browser keeps six connections to a server
+    queue = [begin(server, pair) for _ in range(7)]  # a browser keeps six connections to a server
     page.goto(server.url)
     expect(page.get_by_role("progressbar").nth(6)).to_be_attached()
     register(page, dumps / "stat_nan")

@@ -5,30 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from dataclasses import dataclass
 
 from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import UnreadableError
+from dumpscope.readers.archives.limits import DEFAULT, Limits
 from dumpscope.readers.discover import discover
 from dumpscope.readers.file_type import refuse_archive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """bytes: unpacked in all; entries: files and folders, also folders that only occur in a path; depth: folders above a file
-    ratio: unpacked / packed bytes of the whole archive, judged once `free` bytes are unpacked
-    idle: entries that bring no byte (empty, folders, refused); each file with content allows four more
-    """
-
-    bytes: int = 256 << 30
-    entries: int = 2_000_000
-    depth: int = 16
-    ratio: int = 200
-    free: int = 64 << 20
-    idle: int = 20_000
-
-
-def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = Limits()) -> DumpIndex:
+def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> DumpIndex:
     """Steps and ranks of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
 
     Raises UnreadableError where nothing is a dump, LimitError for an archive past `limits`; an archive that fails leaves

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Kind, Role, State
+from dumpscope.domain.records import Bool, Float64, Int64, Kind, Role, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy, compile_pattern
 
 MAX, MIN, MEAN, NORM = range(4)
@@ -94,11 +94,12 @@ def factors(names: list[str], policy: Policy) -> Float64:
     return out
 
 
-def is_exact_kind(context: Context) -> Bool:
-    """True where both dtypes are integers or booleans, which must be equal."""
-    exact = np.array([not _is_float(name) for name in context.dtypes] + [False])
-    both: Bool = exact[context.t_dtype] & exact[context.g_dtype]
-    return both & (context.t_dtype >= 0) & (context.g_dtype >= 0)
+def is_exact_kind(context: Context, rows: Int64 | None = None) -> Bool:
+    """True where both dtypes are integers or booleans, which must be equal. rows: only of these item pairs"""
+    exact = np.array([not _is_float(name) for name in context.dtypes] + [False])  # -1, no dtype, is the last
+    t, g = (context.t_dtype, context.g_dtype) if rows is None else (context.t_dtype[rows], context.g_dtype[rows])
+    both: Bool = exact[t] & exact[g]
+    return both
 
 
 def _is_float(dtype: str) -> bool:

@@ -89,5 +89,5 @@ def _have_equal_elements(case: Case, rows: Int64) -> Bool:
         same = (t[:, [MAX, MIN]] == g[:, [MAX, MIN]]).all(axis=1) & (t[:, MAX] > t[:, MIN])
         same &= np.abs(t[:, NORM] - g[:, NORM]) <= LAST_DIGITS * size
         same &= np.abs(t[:, MEAN] - g[:, MEAN]) <= LAST_DIGITS * each
-    found: Bool = finite & same & (case.facts.unequal[rows] < 0) & ~is_exact_kind(context)[rows]
+    found: Bool = finite & same & (case.facts.unequal[rows] < 0) & ~is_exact_kind(context, rows)
     return found

@@ -40,7 +40,7 @@ def is_order_only(case: Case, pair: int, items: Int64) -> bool:
     or without indices, pick nothing."""
     label, direction = _label(case, pair), case.columns.direction[pair]
     context = case.context
-    integers = bool(is_exact_kind(context)[items].all())
+    integers = bool(is_exact_kind(context, items).all())
     if label in ("max", "min"):
         tensors, made = case.inputs_of(pair), case.outputs_of(pair)
         if (context.kind[tensors] == Kind.TENSOR).sum() != 1 or (context.kind[made] == Kind.TENSOR).sum() < 2:
@@ -97,7 +97,7 @@ def _picks_others(case: Case, pair: int) -> bool:
     given, made = case.inputs_of(pair), case.outputs_of(pair)
     tensors = np.concatenate([given, made])
     tensors = tensors[context.kind[tensors] == Kind.TENSOR]
-    numbers = tensors[~is_exact_kind(context)[tensors]]
+    numbers = tensors[~is_exact_kind(context, tensors)]
     seen = case.facts.unequal[tensors] >= 0
     stored = (context.t_state[tensors] == State.FINITE).all() and (context.g_state[tensors] == State.FINITE).all()
     if seen.any() or not stored or not (case.facts.equal[numbers] == 1).all():

@@ -170,7 +170,7 @@ def _rounds_finely(context: Context, facts: Facts, fine: Bool, pair: int) -> boo
     """A call received equal tensors, and all that it received and made are tensors of fine dtypes, integers apart."""
     rows = np.flatnonzero((context.pair == pair) & context.both & (context.kind == Kind.TENSOR) & ~context.unread)
     made = context.role[rows] == Role.OUTPUT
-    exact = is_exact_kind(context)[rows]
+    exact = is_exact_kind(context, rows)
     return bool((~made & ~exact).any() and (fine[rows] | exact).all() and (facts.equal[rows[~made]] == 1).all())
 
 

@@ -1,14 +1,19 @@
 """Decides when to use the compiled kernel: for contiguous pairs of float32, bfloat16 or float16, if there is much data.
 
 Numba and the kernel take a third of a second to load, so a process loads them only after some data went through the numpy
-kernel. Without numba the numpy kernel measures everything; both give the same numbers.
+kernel. Compiling them, once per machine, takes ten seconds of a processor: nobody waits for that, except where the numpy kernel
+would take three times as long. Without numba the numpy kernel measures everything; both give the same numbers.
 """
 
 from __future__ import annotations
 
 import importlib
 import logging
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -27,6 +32,10 @@ _LOG: Final = logging.getLogger(__name__)
 LOAD_AT: Final = 128 << 20
 """Bytes of suitable pairs (both sides) after which the kernel is loaded: numpy needs as long for them as loading takes, a third
 of a second."""
+
+COMPILE_AT: Final = 8 << 30
+"""Bytes of a comparison from which a kernel that was never compiled on this machine is compiled at once: numpy needs three times
+as long for them. For less, another process compiles it while the processor is idle, for the next comparison."""
 
 SMALLEST: Final = 64
 """Smaller pairs use the numpy kernel: very small tensors should not count towards loading the compiled kernel."""
@@ -50,8 +59,9 @@ class _Loader:
     """Loads the kernel once per process, after enough bytes were compared."""
 
     def __init__(self) -> None:
+        self._compiler: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._met = 0
+        self._met = self._total = 0
         self._tried = False
         self._module: ModuleType | None = None
 
@@ -61,12 +71,81 @@ class _Loader:
             return self._module
         try:
             self._met += more
+            self._total += more
             if self._met >= LOAD_AT and not self._tried:
-                self._module = _import_kernel()
-                self._tried = True
+                self._load()
         finally:
             self._lock.release()
         return self._module
+
+    def _load(self) -> None:
+        """Load the kernel, or let another process compile it: then look again after as many bytes."""
+        if self._total < COMPILE_AT and self._compiler is not None and self._compiler.poll() is None:
+            self._met = 0
+            return
+        try:
+            ready = self._total >= COMPILE_AT or is_compiled()
+        except Exception:  # the import below tells why
+            ready = True
+        if ready:
+            self._module = _import_kernel()
+            self._tried = True
+            return
+        if self._compiler is None:
+            self._compiler = _start_compiler()
+        self._met = 0
+
+
+def is_compiled() -> bool:
+    """Whether an earlier process stored the machine code. Imports numba."""
+    from dumpscope.numba_support import has_code  # noqa: PLC0415
+
+    compare = importlib.import_module("dumpscope.metrics.native.fused").compare
+    arguments = np.zeros(1, np.int64), 0.0, False, np.zeros(1, np.int64), np.zeros(1, np.int64)
+    return has_code(compare, arguments)
+
+
+def _start_compiler() -> subprocess.Popen[bytes] | None:
+    """A process that compiles the kernel and stores it; it outlives this one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import compile_kernel; compile_kernel()"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True, cwd=Path(__file__).parent, env=environment,
+        )  # fmt: skip
+    except OSError as error:
+        _LOG.info("the compiled kernel cannot be made by another process: %r", error)
+        return None
+
+
+def compile_kernel() -> None:
+    """Compile and store the kernel, only while the processor has nothing else to do, and only in one process at a time."""
+    if hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    elif hasattr(os, "nice"):
+        os.nice(19)
+    from dumpscope.numba_support import code_folder  # noqa: PLC0415
+
+    folder = code_folder(importlib.import_module("dumpscope.metrics.native.fused").compare)
+    if folder is not None and _is_alone(folder):
+        _import_kernel()
+
+
+def _is_alone(folder: Path) -> bool:
+    """Whether no other process compiles into this folder; none will as long as this one lives."""
+    if os.name != "posix":
+        return True
+    import fcntl  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "dumpscope-kernel.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return False
+    return True
 
 
 def _import_kernel() -> ModuleType | None:

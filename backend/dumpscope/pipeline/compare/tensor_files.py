@@ -24,6 +24,9 @@ ALONE: Final = 32 << 10
 PAIR: Final = 20 << 10
 """What a pair costs besides its bytes, some 100 us, in bytes of a side: whether the compiled kernel pays."""
 
+TOGETHER: Final = 32
+"""Small pairs that are handed on together: noting them one by one takes an eighth of the time."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
@@ -50,8 +53,8 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
     roots: folders of target and golden that a file must not leave
     """
 
-    def alone(pair: FilePair) -> list[Found]:
-        return [(pair.row, _compare(roots, pair, 1))]
+    def alone(*some: FilePair) -> list[Found]:
+        return [(pair.row, _compare(roots, pair, 1)) for pair in some]
 
     elements = np.array([pair.elements for pair in pairs], np.int64)
     load_kernel(2 * (4 * int(elements.sum()) + PAIR * len(pairs)))
@@ -59,7 +62,8 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
     small, middle, large = (
         [pair for pair, found in zip(pairs, classes, strict=True) if found == one] for one in range(3)
     )
-    yield from map(alone, small)
+    for start in range(0, len(small), TOGETHER):
+        yield alone(*small[start : start + TOGETHER])
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=max(1, threads)))
         stack.callback(pool.shutdown, cancel_futures=True)  # when nobody wants the rest

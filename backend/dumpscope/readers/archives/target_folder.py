@@ -12,7 +12,7 @@ from typing import IO, Final
 
 from dumpscope.errors import LimitError, Problem
 from dumpscope.readers.archives.entry_names import Folding
-from dumpscope.readers.opening import Limits
+from dumpscope.readers.archives.limits import Limits
 from dumpscope.texts import say
 
 BLOCK: Final = 1 << 20

@@ -20,15 +20,14 @@ from typing import Final
 
 from dumpscope.errors import ForeignError, LimitError, Problem, UnreadableError
 from dumpscope.readers.archives.entry_names import probe
+from dumpscope.readers.archives.limits import DEFAULT, Limits
 from dumpscope.readers.archives.tar_archive import COMPRESSED, unpack_tar
 from dumpscope.readers.archives.target_folder import Target
 from dumpscope.readers.archives.zip_archive import unpack_zip
 from dumpscope.readers.file_type import refuse_compressed, refuse_cut
-from dumpscope.readers.opening import Limits
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 
-DEFAULT: Final = Limits()
 _DAMAGE: Final = (
     tarfile.TarError,
     zipfile.BadZipFile,

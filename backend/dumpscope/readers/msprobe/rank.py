@@ -185,7 +185,7 @@ class _Reader:
             if body is not None:
                 self._note_node("wrong_type", f"The record is a {type(body).__name__}, not an object", node)
             return
-        if self.kind[node] == NodeKind.GRADIENT:
+        if self.kind[node] == KIND_CODES["gradient"]:
             for path, value in body.items():
                 lone = type(value) is list and len(value) == 1
                 self.leaves.walk(node, Role.GRADIENT, path, value[0] if lone else value, 0)

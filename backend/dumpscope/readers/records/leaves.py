@@ -34,6 +34,9 @@ _TEXTS: Final = {
     Role.INPUT: "input_args", Role.KWARG: "input_kwargs", Role.OUTPUT: "output", Role.PARAMETER: "parameters",
 }  # fmt: skip
 
+_TENSOR, _SCALAR, _NONE, _OPAQUE = (int(kind) for kind in (Kind.TENSOR, Kind.SCALAR, Kind.NONE, Kind.OPAQUE))
+"""Codes as plain numbers: Python 3.11 looks a member of an enum up in Python, half a microsecond a leaf."""
+
 Note = Callable[[str, str], None]
 """Called with a problem kind and a message about the node at hand."""
 
@@ -118,7 +121,7 @@ class Leaves:
             elif type(value.get("class_type")) is str:
                 self._operation(node, role, path, value)
             elif not value:
-                self._add(node, role, path, Kind.OPAQUE, self._signatures.code(("unknown", None, None, -1)))
+                self._add(node, role, path, _OPAQUE, self._signatures.code(("unknown", None, None, -1)))
             else:
                 self._deeper(depth)
                 head = f"{path}." if path else ""
@@ -133,7 +136,7 @@ class Leaves:
             for place, part in enumerate(value):
                 self.walk(node, role, f"{head}{place}", part, depth + 1)
         elif value is None:
-            self._add(node, role, path, Kind.NONE, self._null)
+            self._add(node, role, path, _NONE, self._null)
         else:
             self._scalar(node, role, path, type(value).__name__, value)
 
@@ -209,7 +212,7 @@ class Leaves:
         if name is not None and type(name) is not str:
             self._note("wrong_type", say("readers.data_name_not_text", path=f"{path!r}", name=short(name)))
             name = None
-        self._add(node, role, path, Kind.TENSOR, signature, name, blank=False)
+        self._add(node, role, path, _TENSOR, signature, name, blank=False)
         for column, key in enumerate(STATISTICS):
             self._statistic(item, column, path, key, record.get(key), str(record["dtype"]))
         check = record.get("md5")
@@ -275,7 +278,7 @@ class Leaves:
     def _scalar(self, node: int, role: Role, path: str, type_: str, value: Any) -> None:
         if type(value) is float and type_ == "int":
             self.rounded = True
-        self._add(node, role, path, Kind.SCALAR, self._signatures.code((type_, None, None, -1)))
+        self._add(node, role, path, _SCALAR, self._signatures.code((type_, None, None, -1)))
         kind = type(value)
         if (kind is not int and kind is not str and kind is not float) or not value:  # 0.0 and -0.0 are the same key
             self._value[-1] = self._values.code(canonical(value))
@@ -292,7 +295,7 @@ class Leaves:
         node: int,
         role: Role,
         path: str,
-        kind: Kind,
+        kind: int,
         signature: int,
         name: str | None = None,
         *,

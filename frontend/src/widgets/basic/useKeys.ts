@@ -41,12 +41,33 @@ export function runCommand(id: string): void {
   }
 }
 
+/** The overlay that Escape closes: it stays on the page for some frames, in which the next key is for the screen already. */
+let leaving: { overlay: Element; event: KeyboardEvent } | null = null;
+/** Milliseconds after which an overlay that is still there has not been closed by that Escape. */
+const LEAVING = 150;
+
+function noteLeaving(event: KeyboardEvent): void {
+  const overlay = [...document.querySelectorAll(OVERLAYS)].at(-1);
+  if (!overlay || leaving?.event === event) return;
+  const now = { overlay, event };
+  leaving = now;
+  setTimeout(() => {
+    if (leaving === now) leaving = null;
+  }, LEAVING);
+}
+
+function isCovered(event: KeyboardEvent): boolean {
+  const gone = leaving && leaving.event !== event ? leaving.overlay : null;
+  return [...document.querySelectorAll(OVERLAYS)].some((overlay) => overlay !== gone);
+}
+
 /** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
 export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO_PANELS): void {
   const latest = useRef<Bound>({ handlers, panels });
   latest.current = { handlers, panels };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
+      if (event.key === "Escape") noteLeaving(event);
       if (event.defaultPrevented) return;
       const target = event.target instanceof HTMLElement ? event.target : null;
       if (event.key === "Escape" && target && isTyping(target)) {
@@ -57,7 +78,7 @@ export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO
       }
       const typing = isTyping(target);
       const key = pressedKey(event, typing);
-      if (key === null || document.querySelector(OVERLAYS)) return;
+      if (key === null || isCovered(event)) return;
       const action = keyAction(event, typing);
       const { current } = latest;
       const run = action ? current.handlers[action] : current.panels.find((panel) => panel.key === key)?.run;
