@@ -136,3 +136,12 @@ def test_a_shape_that_a_call_made_of_equal_data_stays_a_fault(tmp_path: Path) ->
     answer, _ = ask(tmp_path, forward, forward, "tensor", Cut())
     assert answer.origins[0].node == "Functional.linear.3.forward"
     assert answer.outcome == "diverged"
+
+
+def test_a_batch_without_a_row_is_told_as_well(tmp_path: Path) -> None:
+    def forward(ids: torch.Tensor) -> Callable[[nn.Module], None]:
+        return lambda net: net(ids).sum().backward()
+
+    answer, _unit = ask(tmp_path, forward(IDS[:0]), forward(IDS[:2, :7]), "statistics")
+    assert "The target took 0 rows of data at a time, the golden 2" in " ".join(answer.settings)
+    assert not answer.origins

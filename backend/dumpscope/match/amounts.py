@@ -48,7 +48,7 @@ class Amounts:
 
     def _shortened(self, target: int, golden: int) -> bool:
         """Rows in a row, each of them shorter by the same on both sides."""
-        if target % self.rows[0] or golden % self.rows[1]:
+        if 0 in self.rows or target % self.rows[0] or golden % self.rows[1]:
             return False
         return target // self.rows[0] - golden // self.rows[1] == self.length[0] - self.length[1] != 0
 
