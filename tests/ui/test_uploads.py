@@ -128,6 +128,18 @@ def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, serv
     expect(page.get_by_test_id("upload")).to_contain_text("junk.zip could not be read")
 
 
+def test_a_side_that_gets_no_dump_is_empty_again_and_says_why(page: Page, server: Server, tmp_path: Path) -> None:
+    junk = tmp_path / "junk.zip"
+    junk.write_bytes(b"no zip at all")
+    page.goto(server.url)
+    page.get_by_test_id("golden-file-input").set_input_files([junk])
+    zone = page.get_by_test_id("zone-golden")
+    expect(zone.get_by_test_id("failure")).to_contain_text("junk.zip could not be read")
+    expect(zone).to_have_attribute("data-refused", "true")
+    expect(page.get_by_test_id("golden")).to_have_value("")
+    expect(page.get_by_test_id("zone-target").get_by_test_id("failure")).to_have_count(0)
+
+
 @pytest.mark.parametrize(
     ("language", "cut", "again", "rar"),
     [

@@ -19,6 +19,14 @@ export interface SidePicking {
   onPick: (picked: PickedSides) => void;
 }
 
+/** A dump that the user brought for a side and that cannot be one. */
+export interface RefusedDump {
+  name: string;
+  /** Whether it arrived: then it could not be read, else it was not uploaded. */
+  arrived: boolean;
+  problem: unknown;
+}
+
 export interface Sides {
   picked: PickedSides;
   pick: (picked: PickedSides) => void;
@@ -28,6 +36,10 @@ export interface Sides {
   take: (files: readonly PickedFile[], side: Side | null) => void;
   /** The upload on its way to each side. */
   arriving: Readonly<Record<Side, UploadLine | null>>;
+  /** What was brought for each side in vain, until something else is. */
+  refused: Readonly<Record<Side, RefusedDump | null>>;
+  /** Empties a side of a dump that cannot be read, and says so there. */
+  refuse: (side: Side, dump: RefusedDump) => void;
   /** The user brought both sides and both have arrived, so comparing can start. */
   brought: boolean;
   /** Forgets that both were brought: the comparison was started, or waits for a click. */
@@ -37,22 +49,31 @@ export interface Sides {
 const NOBODY: Record<Side, number | null> = { target: null, golden: null };
 const NOTHING: PickedSides = { target: null, golden: null };
 const NEITHER: Record<Side, boolean> = { target: false, golden: false };
+const NONE_REFUSED: Record<Side, RefusedDump | null> = { target: null, golden: null };
 
 /** The two dumps to compare: picked from those that are there, or brought, as files or as paths. */
 export function useSides(uploads: Uploads): Sides {
   const [picked, pick] = useState<PickedSides>(NOTHING);
   const [lines, setLines] = useState(NOBODY);
   const [own, setOwn] = useState(NEITHER);
+  const [refused, setRefused] = useState(NONE_REFUSED);
 
   const bring = useCallback((side: Side, dump: PickedDump) => {
     pick((now) => ({ ...now, [side]: dump }));
     setOwn((now) => ({ ...now, [side]: true }));
+    setRefused((now) => ({ ...now, [side]: null }));
+  }, []);
+  const refuse = useCallback((side: Side, dump: RefusedDump) => {
+    pick((now) => ({ ...now, [side]: null }));
+    setOwn((now) => ({ ...now, [side]: false }));
+    setRefused((now) => ({ ...now, [side]: dump }));
   }, []);
 
   const start = uploads.start;
   const take = useCallback(
     (files: readonly PickedFile[], side: Side | null) => {
       const keys = start(files);
+      setRefused(NONE_REFUSED);
       const names = groupIntoDumps(files).map(({ name }) => name);
       const [first, second] = names;
       if (side !== null && keys.length === 1) setLines((now) => ({ ...now, [side]: keys[0] ?? null }));
@@ -75,16 +96,19 @@ export function useSides(uploads: Uploads): Sides {
       if (lines[side] === null) continue;
       const line = uploads.lines.find((one) => one.key === lines[side]);
       if (line?.state === "sending") continue;
-      if (line?.dump) bring(side, { id: line.dump, name: line.bundle.name, path: line.bundle.name });
+      const name = line?.bundle.name ?? "";
+      if (line?.dump) bring(side, { id: line.dump, name, path: name });
+      else if (line?.state === "failed") refuse(side, { name, arrived: false, problem: line.problem });
       setLines((now) => ({ ...now, [side]: null }));
     }
-  }, [lines, uploads.lines, bring]);
+  }, [lines, uploads.lines, bring, refuse]);
 
   const settle = useCallback(() => setOwn(NEITHER), []);
   const change = useCallback((next: PickedSides) => {
     pick(next);
     setOwn(NEITHER);
+    setRefused(NONE_REFUSED);
   }, []);
   const brought = own.target && own.golden && picked.target !== null && picked.golden !== null;
-  return { picked, pick: change, bring, take, arriving, brought, settle };
+  return { picked, pick: change, bring, take, arriving, refused, refuse, brought, settle };
 }

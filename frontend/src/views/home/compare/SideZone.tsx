@@ -1,13 +1,14 @@
 import { Button, Progress } from "@mantine/core";
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { useRegisterDump } from "../../../api/changes";
+import { useDump } from "../../../api/records";
 import type { Side } from "../../../base/comparison/sides";
 import { fileName } from "../../../base/text/serverPaths";
 import { readInput } from "../../../base/upload/pickedFiles";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
-import type { Sides } from "../useSides";
+import type { PickedDump, Sides } from "../useSides";
 import { DumpSelect } from "./DumpSelect";
 import classes from "./SideZone.module.css";
 
@@ -18,6 +19,8 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
   const files = useRef<HTMLInputElement>(null);
   const register = useRegisterDump();
   const line = sides.arriving[side];
+  const picked = sides.picked[side];
+  const refused = sides.refused[side];
   const take = (input: HTMLInputElement) => {
     sides.take(readInput(input.files), side);
     input.value = "";
@@ -25,12 +28,18 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
   const read = (path: string) =>
     register.mutate(path, { onSuccess: ({ id }) => sides.bring(side, { id, name: fileName(path), path }) });
   return (
-    <div className={classes.zone} data-side={side} data-over={over || undefined} data-testid={`zone-${side}`}>
+    <div
+      className={classes.zone}
+      data-side={side}
+      data-over={over || undefined}
+      data-refused={refused !== null || undefined}
+      data-testid={`zone-${side}`}
+    >
       <DumpSelect
         label={t(`home.${side}`)}
         hint={t(side === "target" ? "home.targetHint" : "home.goldenHint")}
         testId={side}
-        value={sides.picked[side]}
+        value={picked}
         onChange={(dump) => sides.pick({ ...sides.picked, [side]: dump })}
         onPath={read}
       />
@@ -88,6 +97,23 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
         />
       </div>
       {register.error && <Failure problem={register.error} />}
+      {picked && <PickedDumpWatch key={picked.id} side={side} dump={picked} sides={sides} />}
+      {refused && (
+        <Failure
+          title={t(refused.arrived ? "home.uploadUnreadable" : "home.uploadFailed", { name: refused.name })}
+          problem={refused.problem}
+        />
+      )}
     </div>
   );
+}
+
+/** A dump is brought before it is read: where that fails, its side is empty again and says why. */
+function PickedDumpWatch({ side, dump, sides }: { side: Side; dump: PickedDump; sides: Sides }) {
+  const { data } = useDump(dump.id);
+  const { refuse } = sides;
+  useEffect(() => {
+    if (data?.status === "failed") refuse(side, { name: dump.name, arrived: true, problem: data.error });
+  }, [data, side, dump.name, refuse]);
+  return null;
 }
