@@ -71,7 +71,7 @@ function Ended({ comparison }: { comparison: Comparison }) {
     return (
       <section className={`panel ${classes.ended}`} data-testid="cancelled">
         <p>{t("comparison.cancelled")}</p>
-        <Again comparison={comparison} />
+        <Again comparison={comparison} main />
       </section>
     );
   }
@@ -92,14 +92,15 @@ function DumpLink({ id, name }: { id: string; name: string }) {
   return <Link to={`dumps/${encodeURIComponent(id)}`}>{t("comparison.openDump", { name })}</Link>;
 }
 
-function Again({ comparison }: { comparison: Comparison }) {
+/** main: it is the way on; after a failure, which it may repeat, it is not. */
+function Again({ comparison, main = false }: { comparison: Comparison; main?: boolean }) {
   const { t } = useTranslation();
   const again = useCompareAgain();
   const start = () =>
     again.mutate(comparison, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
   return (
     <div className={classes.again}>
-      <Button loading={again.isPending} onClick={start} data-testid="again">
+      <Button variant={main ? "filled" : "default"} loading={again.isPending} onClick={start} data-testid="again">
         {t("comparison.again")}
       </Button>
       <span className="dim">{t("comparison.againHint")}</span>
