@@ -478,7 +478,7 @@ NEVER = {"pandas", "plotly", "numba", "fastapi", "torch", "pydantic", "typer", "
 DATABASE = {"sqlalchemy", "alembic"}
 RARE = {
     "yaml", "importlib.metadata", "multiprocessing", "tarfile", "openpyxl", "dumpscope.parallel.join_unit",
-    "dumpscope.readers.result_tables", "dumpscope.readers.archives",
+    "dumpscope.readers.result_tables", "dumpscope.readers.archives.unpack",
 }  # fmt: skip
 """What only some comparisons need."""
 
