@@ -10,9 +10,11 @@ import { startLocation } from "./base/address/location";
 import { startTexts } from "./texts";
 import { TranslationProvider } from "./texts/useTranslation";
 import { App } from "./views/App";
+import { watchKeys } from "./widgets/basic/useKeys";
 import { theme } from "./widgets/page/theme";
 
 startLocation();
+watchKeys();
 await startTexts();
 
 // "always": a browser that believes itself offline (a cable pulled, a laptop without any network) still reaches a server on

@@ -41,24 +41,27 @@ export function runCommand(id: string): void {
   }
 }
 
-/** The overlay that Escape closes: it stays on the page for some frames, in which the next key is for the screen already. */
-let leaving: { overlay: Element; event: KeyboardEvent } | null = null;
+/** The overlay that Escape closes: while it goes, the next key is for the screen already. */
+let leaving: Element | null = null;
 /** Milliseconds after which an overlay that is still there has not been closed by that Escape. */
 const LEAVING = 150;
+/** The last key, and whether an overlay was open when it was pressed: by the time it gets to the screen, it may have closed it. */
+let last: { event: KeyboardEvent; covered: boolean } | null = null;
 
-function noteLeaving(event: KeyboardEvent): void {
-  const overlay = [...document.querySelectorAll(OVERLAYS)].at(-1);
-  if (!overlay || leaving?.event === event) return;
-  const now = { overlay, event };
-  leaving = now;
-  setTimeout(() => {
-    if (leaving === now) leaving = null;
-  }, LEAVING);
+/** Looks at each key before dialogs and menus do. Call it before anything is drawn: listeners are called in their order. */
+export function watchKeys(): void {
+  window.addEventListener("keydown", look, { capture: true });
 }
 
-function isCovered(event: KeyboardEvent): boolean {
-  const gone = leaving && leaving.event !== event ? leaving.overlay : null;
-  return [...document.querySelectorAll(OVERLAYS)].some((overlay) => overlay !== gone);
+function look(event: KeyboardEvent): void {
+  const open = [...document.querySelectorAll(OVERLAYS)].filter((overlay) => overlay !== leaving);
+  last = { event, covered: open.length > 0 };
+  const top = open.at(-1);
+  if (event.key !== "Escape" || !top) return;
+  leaving = top;
+  setTimeout(() => {
+    if (leaving === top) leaving = null;
+  }, LEAVING);
 }
 
 /** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
@@ -67,7 +70,6 @@ export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO
   latest.current = { handlers, panels };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if (event.key === "Escape") noteLeaving(event);
       if (event.defaultPrevented) return;
       const target = event.target instanceof HTMLElement ? event.target : null;
       if (event.key === "Escape" && target && isTyping(target)) {
@@ -78,7 +80,7 @@ export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO
       }
       const typing = isTyping(target);
       const key = pressedKey(event, typing);
-      if (key === null || isCovered(event)) return;
+      if (key === null || (last?.event === event && last.covered)) return;
       const action = keyAction(event, typing);
       const { current } = latest;
       const run = action ? current.handlers[action] : current.panels.find((panel) => panel.key === key)?.run;

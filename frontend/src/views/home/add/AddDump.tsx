@@ -44,11 +44,12 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     // What goes wrong is shown from `register.error` and `table.error`.
-    if (path.trim() !== "")
-      add(path.trim()).then(
-        () => setPath(""),
-        () => {},
-      );
+    const chosen = path.trim();
+    if (chosen === "") return;
+    add(chosen).then(
+      () => setPath((now) => (now.trim() === chosen ? "" : now)), // the next one may be there already
+      () => {},
+    );
   };
 
   const take = (input: HTMLInputElement) => {
