@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +21,16 @@ IMPORTED = {"dumpscope": "torch,torch._dynamo", "msprobe": "torch,torch._dynamo,
 """Engine -> what its processes have imported already."""
 MSPROBE = "import sys; from msprobe.msprobe import main; sys.exit(main())"
 """The command msprobe as a program."""
+
+
+def rendezvous_port() -> str:
+    """A port for ranks to meet at, below those that the system gives to sockets which name none: one of those may go to any
+    connection before the first rank listens, or to a rank that connects to itself."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return str(port)
 
 
 def launch(engine: str, folder: Path, cases: Sequence[Case], python: str, *, size: int = 1) -> None:

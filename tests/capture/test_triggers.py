@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from warm_python import warm_python
 
+from capture.launching import rendezvous_port
 from dumpscope.readers import discover, read_rank
 from dumpscope_capture.config import ConfigError, Trigger, load
 from dumpscope_capture.context import HookErrors
@@ -190,12 +191,13 @@ def test_another_thread_than_the_main_one_is_not_ended(make: Any, caplog: pytest
 
 def _run(folder: Path, trigger: dict[str, Any], bad: str, how: str, *, ranks: int = 1) -> list[int]:
     """Exit statuses of a training, one a rank."""
+    port = rendezvous_port()
     started = [
         subprocess.Popen(
             [warm_python(), str(SCRIPT), str(folder), json.dumps(trigger), bad, how],
             env={
                 **os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1",
-                "MASTER_PORT": str(20_000 + os.getpid() % 20_000),
+                "MASTER_PORT": port,
             },
             stdout=subprocess.DEVNULL,
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 from warm_python import warm_python
 
+from capture.launching import rendezvous_port
 from capture.ptdbg.reading import calls, line, lines, names
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -64,14 +64,8 @@ def test_a_single_card_dumps_under_the_names_of_the_folder_form() -> None:
     assert line(path, "Functional.linear.0.forward.input.1")[4] == [16, 8]
 
 
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def test_several_cards_write_a_folder_each() -> None:
-    port = free_port()
+    port = rendezvous_port()
     processes = [
         start("multi_card", "./dump", "npu", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
               OMP_NUM_THREADS="1")

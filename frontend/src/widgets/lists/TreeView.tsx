@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import { addressOf, isUnmatchedCause } from "../../base/comparison/unmatched";
-import { markWord, verdictLabel } from "../../base/comparison/verdicts";
+import { verdictLabel } from "../../base/comparison/verdicts";
 import {
   type Counts,
   type Entry,
@@ -12,7 +12,6 @@ import {
   type TreeLine,
 } from "../../base/lists/treeLines";
 import { formatCount } from "../../base/numbers/format";
-import type { Translate } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { MiddleName } from "../basic/MiddleName";
@@ -274,7 +273,6 @@ function Line({ id, line, top, shift, indent, active, selected, verdicts, failin
       aria-expanded={line.type === "fold" ? false : open}
       aria-posinset={line.type === "entry" ? line.position : undefined}
       aria-setsize={line.type === "entry" ? line.setSize : undefined}
-      aria-label={line.type === "entry" ? spokenLine(line, verdicts, t) : undefined}
       data-active={active || undefined}
       data-name={entry?.name}
       onClick={onAct}
@@ -307,23 +305,6 @@ function Line({ id, line, top, shift, indent, active, selected, verdicts, failin
       {line.type === "entry" && mark?.(line.entry)}
     </div>
   );
-}
-
-/** A line in words: on the screen its name is cut in two and its numbers are told apart by colour. */
-function spokenLine({ entry, turns }: EntryLine, verdicts: boolean, t: Translate): string {
-  const parts = [entry.label || entry.name];
-  if (turns) parts.push(t("comparison.backward"));
-  const { counts } = entry;
-  if (verdicts && isUnmatchedCause(entry.leftover)) parts.push(t(`leftovers.${entry.leftover}`));
-  if (verdicts && (entry.children === 0 || !counts)) parts.push(t(`classes.${markWord(entry.cls, entry.verdict)}`));
-  else if (verdicts && counts) {
-    const words = [t("classes.origin"), verdictLabel("no"), verdictLabel("warning")];
-    [counts.origin, counts.no, counts.warning].forEach((count, place) => {
-      if (count > 0) parts.push(`${formatCount(count)} ${words[place]}`);
-    });
-    if (counts.origin + counts.no + counts.warning === 0) parts.push(verdictLabel(counts.yes > 0 ? "yes" : "n/a"));
-  }
-  return parts.join(", ");
 }
 
 function FoldLabel({ entries, turns }: { entries: readonly Entry[]; turns: boolean }) {
@@ -383,16 +364,19 @@ function Badges({ entry, counts }: { entry: Entry; counts: Counts | null }) {
       {counts.origin > 0 && (
         <span className={classes.badge} data-cls="origin" title={t("classes.origin")}>
           ✖{formatCount(counts.origin)}
+          <span className="sr"> {t("classes.origin")}</span>
         </span>
       )}
       {counts.no > 0 && (
         <span className={classes.badge} data-cls="no" title="No">
           {formatCount(counts.no)}
+          <span className="sr"> {verdictLabel("no")}</span>
         </span>
       )}
       {counts.warning > 0 && (
         <span className={classes.badge} data-cls="warning" title="Warning">
           !{formatCount(counts.warning)}
+          <span className="sr"> {verdictLabel("warning")}</span>
         </span>
       )}
       {clean && <ClassMark cls={counts.yes > 0 ? "exact" : "unknown"} />}
