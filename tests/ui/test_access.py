@@ -108,6 +108,7 @@ def test_axe_finds_nothing_serious(
     if screen == "values":
         page.get_by_test_id("open-trends").click()
         expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible()
+    page.wait_for_function(AT_REST)
     assert grave(page, pytestconfig) == []
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")

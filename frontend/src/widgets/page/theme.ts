@@ -1,7 +1,7 @@
 import { createTheme } from "@mantine/core";
 
-/** Keys act again as soon as a dialog or menu is closed: what fades away still takes them. */
-const GONE_AT_ONCE = { exitDuration: 0 };
+/** Dialogs and menus come and go at once: what fades away still takes keys, and what fades in cannot be read. */
+const AT_ONCE = { duration: 0 };
 
 export const theme = createTheme({
   fontFamily:
@@ -33,7 +33,7 @@ export const theme = createTheme({
     TextInput: { defaultProps: { size: "xs" } },
     Select: { defaultProps: { size: "xs" } },
     Checkbox: { defaultProps: { size: "xs" } },
-    Menu: { defaultProps: { shadow: "md", withinPortal: true, transitionProps: GONE_AT_ONCE } },
-    Modal: { defaultProps: { transitionProps: GONE_AT_ONCE } },
+    Menu: { defaultProps: { shadow: "md", withinPortal: true, transitionProps: AT_ONCE } },
+    Modal: { defaultProps: { transitionProps: AT_ONCE } },
   },
 });
