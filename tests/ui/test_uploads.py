@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import shutil
 import time
 import zipfile
@@ -315,6 +316,25 @@ def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_aga
     assert arrived(own_server, folder.name) == contents(folder)
 
 
+def test_a_browser_remembers_an_upload_once_the_server_knows_it(page: Page, own_server: Server, dumps: Path) -> None:
+    """Another tab that opened in between asked for it, got a 404, and forgot it."""
+    held: list[Route] = []
+    remembered = "() => Object.keys(localStorage).some((key) => key.startsWith('dumpscope.upload'))"
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile("/api/uploads/[^/]+$"), hold)
+    page.goto(own_server.url)
+    with page.expect_request(re.compile("/api/uploads/[^/]+$")) as beginning:
+        page.get_by_test_id("folder-input").set_input_files(dumps / "stat_golden")
+    assert beginning.value.method == "PUT"
+    assert page.evaluate(remembered) is False
+    page.route("**/finish", lambda route: None)
+    held[0].continue_()
+    page.wait_for_function(remembered)
+
+
 def test_an_upload_goes_on_after_the_browser_was_closed_and_started_again(
     playwright: Playwright, chromium: str, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
@@ -370,7 +390,7 @@ def test_a_cancelled_upload_leaves_nothing_on_the_server(
     assert list(receiving.iterdir()) != []
     page.get_by_test_id("upload").get_by_role("button", name="Cancel").click()
     expect(page.get_by_test_id("upload")).to_have_count(0)
-    page.wait_for_function("!Object.keys(localStorage).some((key) => key.startsWith('dumpscope.upload'))")
+    page.wait_for_function("() => !Object.keys(localStorage).some((key) => key.startsWith('dumpscope.upload'))")
     until(lambda: list(receiving.iterdir()) == [])
     page.reload()
     expect(page.get_by_test_id("drop")).to_be_visible()

@@ -127,7 +127,7 @@ def first_paint(page: Page, address: str, bound: float) -> float:
         page.goto("about:blank")
         page.goto(address)
         expect(page.get_by_test_id("origin")).to_be_visible()
-        page.wait_for_function("performance.getEntriesByName('banner').length > 0")
+        page.wait_for_function("() => performance.getEntriesByName('banner').length > 0")
         shortest = min(shortest, float(page.evaluate("performance.getEntriesByName('banner')[0].startTime")))
         if shortest <= bound:
             break

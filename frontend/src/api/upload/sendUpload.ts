@@ -49,7 +49,6 @@ class UploadSession {
   }
 
   async run(): Promise<Accepted> {
-    this.note();
     let failures = 0;
     for (;;) {
       const before = this.there;
@@ -67,10 +66,7 @@ class UploadSession {
           forgetUpload(this.print);
           throw problem;
         }
-        if (status === 404) {
-          this.id = fresh();
-          this.note();
-        }
+        if (status === 404) this.id = fresh();
         this.pace.reset();
         this.onProgress({ sent: this.there, speed: null, lost: true });
         await this.wait(retryDelay(failures));
@@ -84,6 +80,8 @@ class UploadSession {
     const params = { path: { upload_id: this.id } };
     const body = { files: this.files.length, bytes: this.bundle.bytes, name: "" };
     const state = await readReply(api().PUT("/api/uploads/{upload_id}", { params, body, signal: this.stop }));
+    // Not before: an upload that the server does not know yet looks like one that it has deleted.
+    rememberUpload({ print: this.print, id: this.id, name: this.bundle.name });
     if (state.dump === null) {
       this.tell(state);
       const there = state.there > 0 || state.whole > 0 ? await this.known() : new Map<string, number>();
@@ -141,10 +139,6 @@ class UploadSession {
       if (this.stop.aborted) abort();
     });
     return answered.finally(() => this.stop.removeEventListener("abort", abort));
-  }
-
-  private note(): void {
-    rememberUpload({ print: this.print, id: this.id, name: this.bundle.name });
   }
 
   private tell(state: Wire): void {
