@@ -82,7 +82,7 @@ def test_axe_finds_nothing_serious(
     pytestconfig: pytest.Config,
     screen: str,
 ) -> None:
-    page.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     if screen == "home":
         page.goto(server.url)
         expect(page.get_by_role("row").nth(3)).to_be_visible()

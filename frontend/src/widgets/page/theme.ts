@@ -1,6 +1,6 @@
 import { createTheme } from "@mantine/core";
 
-/** Dialogs and menus come and go at once: what fades away still takes keys, and what fades in cannot be read. */
+/** Things come and go at once: what fades away still takes keys, and what fades in cannot be read. */
 const AT_ONCE = { duration: 0 };
 
 export const theme = createTheme({
@@ -35,5 +35,6 @@ export const theme = createTheme({
     Checkbox: { defaultProps: { size: "xs" } },
     Menu: { defaultProps: { shadow: "md", withinPortal: true, transitionProps: AT_ONCE } },
     Modal: { defaultProps: { transitionProps: AT_ONCE } },
+    SegmentedControl: { defaultProps: { transitionDuration: AT_ONCE.duration } },
   },
 });
