@@ -136,6 +136,8 @@ class Flow:
 def find_makers(case: Case, *, golden: bool = False) -> Int64:
     """Per item pair the node pair of the leaf call before it that put out the same tensor; -1 for what no dumped call made, for
     outputs, and for constants without a named producer. golden: by what the golden stored"""
+    if golden in case.makers:
+        return case.makers[golden]
     context, side, rows = case.context, case.target, case.context.target
     if golden:
         side, rows = case.golden, case.context.golden
@@ -143,7 +145,8 @@ def find_makers(case: Case, *, golden: bool = False) -> Int64:
     leaf = case.columns.leaf
     made = _find_sources(context, side.items, rows, leaf, case.received, context.pair)
     maker = np.where(case.received, _pair_of(made, context), -1)
-    return np.where((maker >= 0) & leaf[maker], maker, -1)
+    case.makers[golden] = np.where((maker >= 0) & leaf[maker], maker, -1)
+    return case.makers[golden]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
