@@ -551,6 +551,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/nodes/{name}/path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Path
+         * @description Some calls around a node, what they passed to each other, and where the way from the first origin leads through them.
+         */
+        get: operations["path_api_comparisons__comparison_id__nodes__name__path_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/nodes/{name}": {
         parameters: {
             query?: never;
@@ -3110,6 +3130,72 @@ export interface components {
             bytes: number;
         };
         /**
+         * Passage
+         * @description What the call `maker` passed to the call `reader` (each the `pair` of a box): the worst of `items` tensors, and its
+         *     relative `error`. `received`: as a tensor; `saved`: by the forward call; `before`: assumed, the last differing call.
+         */
+        Passage: {
+            /** Maker */
+            maker: number;
+            /** Reader */
+            reader: number;
+            /**
+             * Word
+             * @enum {string}
+             */
+            word: "received" | "saved" | "before";
+            item: components["schemas"]["PathItem"] | null;
+            /** Items */
+            items: number;
+            /**
+             * Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            error: number | string | null;
+            /** Way */
+            way: boolean;
+        };
+        /**
+         * PathBox
+         * @description `hop`: steps before (negative) or after the call in the middle; `module`: name of the module around it, or empty; `place`:
+         *     on the way from the origin, which is 0; null beside the way
+         */
+        PathBox: {
+            node: components["schemas"]["NodeRow"];
+            /** Hop */
+            hop: number;
+            /** Module */
+            module: string;
+            /** Place */
+            place: number | null;
+        };
+        /**
+         * PathEnd
+         * @description `items` tensors that `reader` received and no dumped call made, the worst of them in `item`; `sent`: by the call `node` of
+         *     another `rank`
+         */
+        PathEnd: {
+            /** Reader */
+            reader: number;
+            /**
+             * Word
+             * @enum {string}
+             */
+            word: "weight" | "not_dumped" | "constant" | "unstored" | "golden_only" | "sent";
+            item: components["schemas"]["PathItem"] | null;
+            /** Items */
+            items: number;
+            /**
+             * Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            error: number | string | null;
+            /** Node */
+            node: string | null;
+            /** Rank */
+            rank: number | null;
+        };
+        /**
          * PathEntry
          * @description `name`: of an entry of the folder, or a root's whole path; `dump`: it looks like one
          */
@@ -3123,6 +3209,74 @@ export interface components {
             kind: "folder" | "archive" | "file";
             /** Dump */
             dump: boolean;
+        };
+        /**
+         * PathItem
+         * @description One tensor that a call received, under its name there; `score` is in floors.
+         */
+        PathItem: {
+            /** Pair */
+            pair: number;
+            /** Item */
+            item: string;
+            /** Role */
+            role: string;
+            /** Path */
+            path: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
+        };
+        /**
+         * PathMore
+         * @description `count` further calls at this step; `query`: a search of the list of calls that finds them
+         */
+        PathMore: {
+            /** Hop */
+            hop: number;
+            /** Count */
+            count: number;
+            /** Query */
+            query: string;
+        };
+        /**
+         * PathView
+         * @description At most 33 boxes; `middle` is the `pair` of the call in the middle.
+         */
+        PathView: {
+            /** Middle */
+            middle: number;
+            /** Hops */
+            hops: number;
+            /** Boxes */
+            boxes: components["schemas"]["PathBox"][];
+            /** Passages */
+            passages: components["schemas"]["Passage"][];
+            /** Ends */
+            ends: components["schemas"]["PathEnd"][];
+            /** More */
+            more: components["schemas"]["PathMore"][];
+            way: components["schemas"]["PathWay"] | null;
+        };
+        /**
+         * PathWay
+         * @description The shortest way from the first origin of this step and rank to the end of its difference: `length` calls; `place`: of
+         *     the call in the middle, null if it is beside the way
+         */
+        PathWay: {
+            start: components["schemas"]["NodeRow"];
+            end: components["schemas"]["NodeRow"];
+            /** Length */
+            length: number;
+            /** Place */
+            place: number | null;
         };
         /**
          * Paths
@@ -5386,6 +5540,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Flow"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    path_api_comparisons__comparison_id__nodes__name__path_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Steps of data flow before and after the node. */
+                hops?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathView"];
                 };
             };
             /** @description What went wrong. */
