@@ -449,6 +449,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/suspects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suspects
+         * @description Where to look, in order: the origins, also of other steps and ranks, causes behind them, the strongest amplifiers, where
+         *     else the error grows, what only one side did, settings that differ.
+         */
+        get: operations["suspects_api_comparisons__comparison_id__suspects_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/nodes/{name}/reach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reach
+         * @description The calls that inherit the difference of a call: the number, the first, and where they stand in strip and tree.
+         */
+        get: operations["reach_api_comparisons__comparison_id__nodes__name__reach_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/tree": {
         parameters: {
             query?: never;
@@ -1442,6 +1483,22 @@ export interface components {
             id: string;
             /** Job */
             job: string;
+        };
+        /**
+         * Blind
+         * @description NaN or infinity was made at `node`: of `count` calls behind it nothing can be said.
+         */
+        Blind: {
+            /** Node */
+            node: string;
+            /** Order */
+            order: number;
+            /** Count */
+            count: number;
+            /** Why */
+            why: string;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][];
         };
         /** ChangedCall */
         ChangedCall: {
@@ -3491,6 +3548,26 @@ export interface components {
             run: components["schemas"]["Run"] | null;
         };
         /**
+         * Reach
+         * @description The calls that inherit the difference of `node`, directly or through others. `count` is null if the result was stored
+         *     before this was kept; `first`: the first of them; `runs`: first and last bucket of each run of buckets of `strip` that
+         *     hold one; `entries`: those of the given rows of the tree that are or hold one.
+         */
+        Reach: {
+            /** Node */
+            node: string;
+            /** Count */
+            count: number | null;
+            first: components["schemas"]["NodeRow"] | null;
+            /** Runs */
+            runs: [
+                number,
+                number
+            ][];
+            /** Entries */
+            entries: number[];
+        };
+        /**
          * Reached
          * @description A rank that received wrong data caused by an origin on another rank, and the call through which it came.
          */
@@ -3796,6 +3873,79 @@ export interface components {
              */
             outcome: "agrees" | "diverged" | "not_fully_judged";
             coverage: components["schemas"]["Coverage"] | null;
+        };
+        /**
+         * Suspect
+         * @description `number` counts from 1; `times`: error of the output divided by that of the input, both as shown, null where that is not
+         *     known; `count`: calls that it stands for; errors and scores as of `NodeRow`, null for a setting, which names no call;
+         *     `called_at`: the innermost line that is neither torch's nor a framework's.
+         */
+        Suspect: {
+            /** Number */
+            number: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "origin" | "second" | "amplifier" | "steep" | "structure" | "setting" | "blind";
+            /** Step */
+            step: number | null;
+            /** Rank */
+            rank: number | null;
+            /** Node */
+            node: string | null;
+            /** Address */
+            address: string | null;
+            /** Order */
+            order: number | null;
+            /** Cls */
+            cls: string | null;
+            /**
+             * In Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            in_score: number | string | null;
+            /**
+             * Out Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_score: number | string | null;
+            /**
+             * In Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            in_error: number | string | null;
+            /**
+             * Out Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_error: number | string | null;
+            /**
+             * Times
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            times: number | string | null;
+            /** Count */
+            count: number;
+            /** Why */
+            why: string;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][];
+            /** Module */
+            module: string;
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
+        };
+        /**
+         * Suspects
+         * @description At most 10, in the order in which to look at them; none if both runs agree.
+         */
+        Suspects: {
+            /** Items */
+            items: components["schemas"]["Suspect"][];
+            blind: components["schemas"]["Blind"] | null;
         };
         /**
          * TakenPrecheck
@@ -5316,6 +5466,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    suspects_api_comparisons__comparison_id__suspects_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suspects"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reach_api_comparisons__comparison_id__nodes__name__reach_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description As of `strip`. */
+                buckets?: number;
+                /** @description Rows of the tree; several times or with commas. */
+                entry?: string[];
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reach"];
                 };
             };
             /** @description What went wrong. */
