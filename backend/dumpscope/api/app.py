@@ -32,6 +32,7 @@ from dumpscope.api.routes.comparisons import (
 )
 from dumpscope.api.routes.dumps import (
     catalogue as dumps,
+    figures as dump_figures,
     overflow,
     prechecks,
     reproduce,
@@ -108,6 +109,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         plans,
         policies,
         figures,
+        dump_figures,
         exports,
         jobs,
         api_docs,
