@@ -33,6 +33,7 @@ from dumpscope.api.routes.comparisons import (
 )
 from dumpscope.api.routes.dumps import (
     catalogue as dumps,
+    figures as dump_figures,
     overflow,
     prechecks,
     reproduce,
@@ -110,6 +111,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         plans,
         policies,
         figures,
+        dump_figures,
         exports,
         jobs,
         api_docs,

@@ -1148,6 +1148,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/prechecks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Of Call
+         * @description Pre-check result of a call of a dump.
+         */
+        get: operations["of_call_api_dumps__dump_id__prechecks__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps/{dump_id}/prechecks/run": {
         parameters: {
             query?: never;
@@ -1389,6 +1409,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/figures/{name}.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Figure Csv
+         * @description The numbers of a figure as a table; 404 if there is nothing to draw.
+         */
+        get: operations["dump_figure_csv_api_dumps__dump_id__figures__name__csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/figures/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Figure
+         * @description `histogram` and `value-map` of one tensor; `value-order` and `api-values` of what all calls put out. `missing` says why
+         *     there is nothing to draw.
+         */
+        get: operations["dump_figure_api_dumps__dump_id__figures__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/items/{item}/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Values
+         * @description Values of a tensor around one element, with all digits.
+         */
+        get: operations["dump_values_api_dumps__dump_id__items__item__values_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/export.{kind}": {
         parameters: {
             query?: never;
@@ -1499,6 +1580,15 @@ export interface components {
             why: string;
             /** Why Said */
             why_said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * CallAlone
+         * @description `result`: null if there is none for this call; `checked`: number of calls of this step and rank that have one
+         */
+        CallAlone: {
+            result: components["schemas"]["NodeAlone"] | null;
+            /** Checked */
+            checked: number;
         };
         /** ChangedCall */
         ChangedCall: {
@@ -1763,7 +1853,10 @@ export interface components {
             /** Name */
             name: string;
         };
-        /** DumpLeaf */
+        /**
+         * DumpLeaf
+         * @description `id`: number of the record in its step and rank
+         */
         DumpLeaf: {
             /** Name */
             name: string;
@@ -1805,6 +1898,8 @@ export interface components {
             value: string | null;
             /** Data Name */
             data_name: string | null;
+            /** Id */
+            id: number;
             producer: components["schemas"]["Producer"] | null;
         };
         /**
@@ -1831,7 +1926,10 @@ export interface components {
             /** Path */
             path: string[];
         };
-        /** DumpNodeRow */
+        /**
+         * DumpNodeRow
+         * @description `output`: null if the call put out no tensor; `alone`: its pre-check result, null if it has none
+         */
         DumpNodeRow: {
             /** Ordinal */
             ordinal: number;
@@ -1843,6 +1941,9 @@ export interface components {
             direction: string;
             /** Order */
             order: number;
+            output: components["schemas"]["RowOutput"] | null;
+            /** Alone */
+            alone: ("pass" | "warning" | "fail" | "skip") | null;
         };
         /**
          * DumpPrecheck
@@ -3623,6 +3724,26 @@ export interface components {
             /** Pairs */
             pairs: number;
         };
+        /**
+         * RowOutput
+         * @description The first output tensor of a call. `largest`: its largest magnitude
+         */
+        RowOutput: {
+            /** Dtype */
+            dtype: string | null;
+            /** Shape */
+            shape: number[] | null;
+            /**
+             * Norm
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            norm: number | string | null;
+            /**
+             * Largest
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            largest: number | string | null;
+        };
         /** RuleExample */
         RuleExample: {
             /** Label */
@@ -3956,6 +4077,46 @@ export interface components {
             rows: number;
             /** Unknown */
             unknown: number;
+        };
+        /**
+         * TensorPlaces
+         * @description Interesting indices: the largest magnitude, the first NaN or infinity.
+         */
+        TensorPlaces: {
+            /** Largest */
+            largest: number[] | null;
+            /** Lost */
+            lost: number[] | null;
+        };
+        /**
+         * TensorValues
+         * @description `rows`: numbers as texts with all digits, from index `row` and `column` on along `axes` (down and across; only across for a
+         *     vector), including `at`. `places` only if `at` and `within` were left out; `missing` says why there is nothing.
+         */
+        TensorValues: {
+            /** Item */
+            item: string;
+            /** Dtype */
+            dtype: string | null;
+            /** Shape */
+            shape: number[] | null;
+            /** At */
+            at: number[] | null;
+            /** Axes */
+            axes: number[];
+            /** Row */
+            row: number;
+            /** Column */
+            column: number;
+            /** Rows */
+            rows: (string | null)[][];
+            places: components["schemas"]["TensorPlaces"] | null;
+            /** Text */
+            text: string;
+            /** Missing */
+            missing: string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
         };
         /** TreeCounts */
         TreeCounts: {
@@ -6960,6 +7121,44 @@ export interface operations {
             };
         };
     };
+    of_call_api_dumps__dump_id__prechecks__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallAlone"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     run_api_dumps__dump_id__prechecks_run_post: {
         parameters: {
             query?: never;
@@ -7388,6 +7587,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Values"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_figure_csv_api_dumps__dump_id__figures__name__csv_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Call the figure is about or marks. */
+                node?: string | null;
+                /** @description `id` of a record of a call. */
+                item?: number | null;
+                /** @description Logarithmic counts or axes; what suits the figure when left out. */
+                log?: boolean | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                /** @description How a map reduces what a cell holds. */
+                reduce?: "max" | "rms";
+                /** @description What is shown of outputs; what was recorded when left out. */
+                measure?: ("norm" | "max") | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The numbers behind the figure. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": unknown;
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_figure_api_dumps__dump_id__figures__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Call the figure is about or marks. */
+                node?: string | null;
+                /** @description `id` of a record of a call. */
+                item?: number | null;
+                /** @description Logarithmic counts or axes; what suits the figure when left out. */
+                log?: boolean | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                /** @description How a map reduces what a cell holds. */
+                reduce?: "max" | "rms";
+                /** @description What is shown of outputs; what was recorded when left out. */
+                measure?: ("norm" | "max") | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Figure"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_values_api_dumps__dump_id__items__item__values_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Index of an element, as `3,5`; the worst when left out. */
+                at?: string | null;
+                /** @description Without `at`: the worst element of a part, as `0:4-8,2:0-16` (dimension:start-stop). */
+                within?: string | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                rows?: number;
+                columns?: number;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                item: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorValues"];
                 };
             };
             /** @description What went wrong. */
