@@ -796,6 +796,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/rank-map": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ranks
+         * @description Calls of one step in execution order, with verdict and score on every rank; the first step if left out.
+         */
+        get: operations["ranks_api_comparisons__comparison_id__rank_map_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps/{dump_id}/trends": {
         parameters: {
             query?: never;
@@ -2415,7 +2435,7 @@ export interface components {
             /** Own Data */
             own_data: number[];
             /** Strays */
-            strays: components["schemas"]["Stray"][];
+            strays: components["schemas"]["dumpscope__api__models__plans__Stray"][];
         };
         /** JoinedUnit */
         JoinedUnit: {
@@ -3638,6 +3658,39 @@ export interface components {
             examples: components["schemas"]["RuleExample"][];
         };
         /**
+         * RankMapPage
+         * @description `ranks`: the columns.
+         */
+        RankMapPage: {
+            /** Step */
+            step: number;
+            /** Ranks */
+            ranks: number[];
+            /** Items */
+            items: components["schemas"]["RankMapRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
+         * RankMapRow
+         * @description `verdicts`: a letter per rank: `y`es, `w`arning, `n`o, `?` not comparable, `-` the rank does not make the call; `scores`:
+         *     the largest error by rank in floors, three digits, null where nothing was compared; `no`: on how many ranks it is No.
+         */
+        RankMapRow: {
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /** Verdicts */
+            verdicts: string;
+            /** Scores */
+            scores: (number | string | null)[];
+            /** No */
+            no: number;
+        };
+        /**
          * RankRun
          * @description `run` is null if no file beside the dump says so, and for a dump that an older version read.
          */
@@ -3903,20 +3956,6 @@ export interface components {
             /** Last */
             last: number;
         };
-        /**
-         * Stray
-         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
-         */
-        Stray: {
-            /** Ranks */
-            ranks: number[];
-            /** Node */
-            node: string;
-            /** Item */
-            item: string;
-            /** Items */
-            items: number;
-        };
         /** Strip */
         Strip: {
             /** Total */
@@ -3987,6 +4026,8 @@ export interface components {
             };
             /** Units */
             units: components["schemas"]["UnitBrief"][];
+            /** Strays */
+            strays: components["schemas"]["dumpscope__api__models__comparisons__Stray"][];
             reference: components["schemas"]["Reference"] | null;
             /**
              * Outcome
@@ -4560,6 +4601,39 @@ export interface components {
             missing: string | null;
             /** Said */
             said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * Stray
+         * @description A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
+         *     first call that is No.
+         */
+        dumpscope__api__models__comparisons__Stray: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** No */
+            no: number;
+            /** Usual */
+            usual: number;
+            /** Others */
+            others: number;
+            /** Node */
+            node: string;
+        };
+        /**
+         * Stray
+         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
+         */
+        dumpscope__api__models__plans__Stray: {
+            /** Ranks */
+            ranks: number[];
+            /** Node */
+            node: string;
+            /** Item */
+            item: string;
+            /** Items */
+            items: number;
         };
     };
     responses: never;
@@ -6373,6 +6447,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrendPage"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    ranks_api_comparisons__comparison_id__rank_map_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Calls to list. */
+                kind?: "module" | "api" | "all";
+                /** @description Part of a name. */
+                q?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it ends earlier where there are many steps. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RankMapPage"];
                 };
             };
             /** @description What went wrong. */

@@ -304,7 +304,18 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
         );
       })}
       <UnitMatrix summary={summary} />
-      {(steps.length > 1 || ranks.length > 1) && (
+      <Strays summary={summary} />
+      {ranks.length > 1 && (
+        <button
+          type="button"
+          className={`plain ${classes.count}`}
+          onClick={() => update({ dialog: "ranks" })}
+          data-testid="open-rank-map"
+        >
+          {t("trends.ranksTitle")}
+        </button>
+      )}
+      {steps.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -318,6 +329,26 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
       <Remarks summary={summary} />
     </div>
   );
+}
+
+/** Ranks that differ where the others of their step agree: a click goes to the first call that is No. */
+function Strays({ summary }: { summary: Summary }) {
+  const { t } = useTranslation();
+  const { steps } = useResult();
+  const { update } = useSelection();
+  return summary.strays.slice(0, 3).map((one) => (
+    <button
+      key={`${one.step}/${one.rank}`}
+      type="button"
+      className={`plain ${classes.count}`}
+      title={t("ranks.strayWhy", { ...one })}
+      onClick={() => update({ step: one.step, rank: one.rank, node: one.node })}
+      data-testid="stray"
+    >
+      {t("ranks.strays", { rank: one.rank })}
+      {steps.length > 1 && <span className="dim"> {t("trends.step", { step: one.step })}</span>}
+    </button>
+  ));
 }
 
 /** A step or rank that only one side has: nothing is damaged, so it is no problem among others. */
