@@ -3,7 +3,6 @@ import { isFiltered, PLOTS, toPlot } from "../../base/address/address";
 import { currentAddress } from "../../widgets/basic/navigation";
 import { type PanelCommand, useKeys } from "../../widgets/basic/useKeys";
 import { DIALOGS } from "./dialogs/dialogs";
-import { SECTIONS } from "./panels/sections";
 import { useOriginWalk } from "./selection/OriginsProvider";
 import { useResult } from "./selection/result";
 import { useSelection } from "./selection/SelectionProvider";
@@ -27,9 +26,6 @@ export function useTriageKeys(): void {
     const tab = PLOTS[index];
     if (tab) update(toPlot(address, tab));
   };
-  const sections = SECTIONS.flatMap(({ id, key, help }): PanelCommand[] =>
-    key === undefined ? [] : [{ id, key, help, run: () => showSection(id) }],
-  );
   const dialogs = DIALOGS.flatMap(({ id, key, help, ofCall }): PanelCommand[] =>
     key === undefined ? [] : [{ id, key, help, run: () => (!ofCall || selected !== null) && update({ dialog: id }) }],
   );
@@ -42,7 +38,6 @@ export function useTriageKeys(): void {
       nextOrigin: () => moveSuspect(1),
       previousOrigin: () => moveSuspect(-1),
       firstOrigin: moveToFirstOrigin,
-      search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
       producer: () => void moveToProducer(),
       consumer: () => void moveToConsumer(),
       parent: () => void moveToParent(),
@@ -66,12 +61,6 @@ export function useTriageKeys(): void {
         else if (isFiltered(now)) clearFilter();
       },
     },
-    [...sections, ...dialogs],
+    dialogs,
   );
-}
-
-function showSection(id: string): void {
-  const section = document.getElementById(`section-${id}`);
-  section?.scrollIntoView({ block: "start" });
-  section?.focus({ preventScroll: true });
 }

@@ -10,6 +10,7 @@ import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { describeProblem, Empty } from "../../../widgets/basic/States";
+import { useKeys } from "../../../widgets/basic/useKeys";
 import { CallList } from "../../../widgets/lists/CallList";
 import { ClassMark } from "../../../widgets/marks/Mark";
 import { useSay } from "../selection/notice";
@@ -126,6 +127,7 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
     return () => clearTimeout(timer);
   }, [text]);
 
+  useKeys({ search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus() });
   return (
     <SearchField
       className={classes.grow}

@@ -1,0 +1,13 @@
+/** What the palette finds, and what it does with it. */
+export interface Found {
+  name: string;
+  address: string;
+  cls?: string;
+}
+
+export interface PaletteProps {
+  /** Key of what the nodes belong to; a change starts a new search. */
+  scope: readonly unknown[];
+  find: (query: string, limit: number) => Promise<readonly Found[]>;
+  onNode: (address: string) => void;
+}
