@@ -1,7 +1,6 @@
 import { memo, type ReactNode, useRef, useState } from "react";
-import { fetchNodes, useStrip } from "../../api/comparison/nodes";
+import { fetchByName, useStrip } from "../../api/comparison/nodes";
 import type { Comparison } from "../../api/types";
-import { NO_FILTER } from "../../base/address/address";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
@@ -181,11 +180,7 @@ function CallPalette() {
   return (
     <Palette
       scope={["comparisons", "data", id, unit]}
-      find={async (query, limit) =>
-        unit === null
-          ? []
-          : (await fetchNodes(id, unit, { filter: NO_FILTER, query, sort: "order" }, null, limit)).items
-      }
+      find={async (text, limit) => (unit === null ? [] : fetchByName(id, unit, text, limit))}
       onNode={select}
     />
   );

@@ -2,6 +2,7 @@ import { Kbd, Modal } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Action } from "../../base/address/keys";
+import { wholeFirst } from "../../base/text/callNames";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import { SearchField } from "../basic/SearchField";
@@ -12,6 +13,8 @@ import classes from "./Palette.module.css";
 import type { Found, PaletteProps } from "./paletteProps";
 
 const NODES = 8;
+/** Of more a better match is chosen. */
+const ASKED = 50;
 
 type Choice = { kind: "command"; id: string; key: string; text: string } | { kind: "node"; node: Found };
 
@@ -48,7 +51,7 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
   const idBase = useId();
   const found = useQuery({
     queryKey: [...scope, "palette", query],
-    queryFn: () => find(`"${query.replaceAll('"', "")}"`, NODES),
+    queryFn: async () => wholeFirst(await find(query, ASKED), query).slice(0, NODES),
     enabled: query !== "",
     placeholderData: keepPreviousData,
   });

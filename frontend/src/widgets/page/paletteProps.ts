@@ -8,6 +8,7 @@ export interface Found {
 export interface PaletteProps {
   /** Key of what the nodes belong to; a change starts a new search. */
   scope: readonly unknown[];
-  find: (query: string, limit: number) => Promise<readonly Found[]>;
+  /** Nodes whose name has a text, the worst first. */
+  find: (text: string, limit: number) => Promise<readonly Found[]>;
   onNode: (address: string) => void;
 }
