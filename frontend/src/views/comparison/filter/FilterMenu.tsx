@@ -23,13 +23,7 @@ export function FilterMenu() {
   const toggle = <T,>(list: readonly T[], item: T): T[] =>
     list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
   return (
-    <Menu
-      closeOnItemClick={false}
-      position="bottom-start"
-      opened={opened}
-      onChange={setOpened}
-      classNames={{ dropdown: classes.menu }}
-    >
+    <Menu closeOnItemClick={false} position="bottom-start" opened={opened} onChange={setOpened}>
       <Menu.Target>
         <Button variant="default" leftSection={<Icon name="filter" size={12} />} px={8} data-testid="filter">
           {t("list.filter")}
@@ -37,46 +31,48 @@ export function FilterMenu() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <div>
-          <Menu.Label>{t("list.filterClass")}</Menu.Label>
-          {MARKS.map((word) => (
-            <Entry
-              key={word}
-              checked={filter.classes.includes(word)}
-              count={counts?.classes[word]}
-              onClick={() => update({ filter: { ...filter, classes: toggle(filter.classes, word) } })}
-              testId={`filter-${word}`}
-            >
-              <WordMark word={word} words />
-            </Entry>
-          ))}
-          <Menu.Label>{t("list.filterVerdict")}</Menu.Label>
-          {VERDICTS.map((verdict) => (
-            <Entry
-              key={verdict}
-              checked={filter.verdicts.includes(verdict)}
-              count={counts?.verdicts[verdict]}
-              onClick={() => update({ filter: { ...filter, verdicts: toggle(filter.verdicts, verdict) } })}
-              testId={`filter-verdict-${verdict.replace("/", "")}`}
-            >
-              {verdictLabel(verdict)}
-            </Entry>
-          ))}
-        </div>
-        <div>
-          <Menu.Label>{t("list.filterLeftover")}</Menu.Label>
-          {UNMATCHED_CAUSES.map((word) => (
-            <Entry
-              key={word}
-              checked={filter.leftovers.includes(word)}
-              count={counts?.leftovers[word]}
-              onClick={() => update({ filter: { ...filter, leftovers: toggle(filter.leftovers, word) } })}
-              title={t(`leftoverHelp.${word}`)}
-              testId={`filter-left-${word}`}
-            >
-              {t(`leftovers.${word}`)}
-            </Entry>
-          ))}
+        <div className={classes.menu}>
+          <div>
+            <Menu.Label>{t("list.filterClass")}</Menu.Label>
+            {MARKS.map((word) => (
+              <Entry
+                key={word}
+                checked={filter.classes.includes(word)}
+                count={counts?.classes[word]}
+                onClick={() => update({ filter: { ...filter, classes: toggle(filter.classes, word) } })}
+                testId={`filter-${word}`}
+              >
+                <WordMark word={word} words />
+              </Entry>
+            ))}
+            <Menu.Label>{t("list.filterVerdict")}</Menu.Label>
+            {VERDICTS.map((verdict) => (
+              <Entry
+                key={verdict}
+                checked={filter.verdicts.includes(verdict)}
+                count={counts?.verdicts[verdict]}
+                onClick={() => update({ filter: { ...filter, verdicts: toggle(filter.verdicts, verdict) } })}
+                testId={`filter-verdict-${verdict.replace("/", "")}`}
+              >
+                {verdictLabel(verdict)}
+              </Entry>
+            ))}
+          </div>
+          <div>
+            <Menu.Label>{t("list.filterLeftover")}</Menu.Label>
+            {UNMATCHED_CAUSES.map((word) => (
+              <Entry
+                key={word}
+                checked={filter.leftovers.includes(word)}
+                count={counts?.leftovers[word]}
+                onClick={() => update({ filter: { ...filter, leftovers: toggle(filter.leftovers, word) } })}
+                title={t(`leftoverHelp.${word}`)}
+                testId={`filter-left-${word}`}
+              >
+                {t(`leftovers.${word}`)}
+              </Entry>
+            ))}
+          </div>
         </div>
       </Menu.Dropdown>
     </Menu>
@@ -100,7 +96,6 @@ function Entry({ checked, count, onClick, title, testId, children }: EntryProps)
       rightSection={<span className="num dim">{count === undefined ? "…" : formatCount(count)}</span>}
       onClick={onClick}
       title={title}
-      data-none={count === 0 || undefined}
       data-testid={testId}
     >
       {children}
