@@ -1,6 +1,6 @@
 /** The state of a screen as kept in its address: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
 import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
-import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
+import { isMark, isVerdict, type MarkWord, type VerdictWord } from "../comparison/verdicts";
 
 /** In the order of their keys. */
 export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
@@ -18,7 +18,7 @@ export const HOPS = [1, 2, 3] as const;
 export type Hops = (typeof HOPS)[number];
 
 export interface Filter {
-  classes: ClassWord[];
+  classes: MarkWord[];
   verdicts: VerdictWord[];
   /** Calls without a partner, for any of these causes. */
   leftovers: UnmatchedCause[];
@@ -111,7 +111,7 @@ export function parseFilter(text: string): Filter {
     if (colon < 0) continue;
     const key = token.slice(0, colon);
     const value = decode(token.slice(colon + 1));
-    if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
+    if (key === "class" && isMark(value) && !filter.classes.includes(value)) filter.classes.push(value);
     if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
     if (key === "left" && isUnmatchedCause(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
     if (key === "api" && value) filter.api = value;

@@ -17,21 +17,30 @@ import { SearchField } from "../../widgets/basic/SearchField";
 import { Boundary, Failure, Loading } from "../../widgets/basic/States";
 import { useDebounced } from "../../widgets/basic/useDebounced";
 import { useKeys } from "../../widgets/basic/useKeys";
+import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
+import { usePainted } from "../../widgets/late/painted";
 import { useTree } from "../../widgets/lists/useTree";
 import { Header } from "../../widgets/page/Header";
-import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { Notice, useNoticeWords } from "../../widgets/page/Notice";
+import { HelpOverlay } from "../../widgets/page/overlays";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
-import { REPRODUCE_KEY, ReproduceDialog } from "../../widgets/source/ReproduceDialog";
-import { SOURCE_KEY, SourceDialog } from "../../widgets/source/SourceDialog";
+import { REPRODUCE_KEY, SOURCE_KEY } from "../../widgets/source/dialogKeys";
 import { DumpTree } from "./DumpTree";
-import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
 import { FirstOverflow } from "./FirstOverflow";
 import { FindingList, NodeList } from "./NodeList";
 import { NodePanel } from "./NodePanel";
 import { RunNotes } from "./RunNotes";
 import { useNodeRows } from "./useNodeRows";
+
+const overlay = { overlay: true, late: true };
+const ReproduceDialog = lazyPart(
+  async () => (await import("../../widgets/source/ReproduceDialog")).ReproduceDialog,
+  overlay,
+);
+const SourceDialog = lazyPart(async () => (await import("../../widgets/source/SourceDialog")).SourceDialog, overlay);
+const DumpTrends = lazyPart(async () => (await import("./DumpTrends")).DumpTrends, overlay);
+const AT_REST = [ReproduceDialog, SourceDialog, DumpTrends, HelpOverlay];
 
 /** One dump: what it holds, its tree, its calls, one call in full. */
 export function DumpView({ id }: { id: string }) {
@@ -47,6 +56,8 @@ export function DumpView({ id }: { id: string }) {
       document.title = "dumpscope";
     };
   }, [dump]);
+  usePainted(dump !== undefined || error !== null);
+  useIdlePreload(AT_REST, dump?.status === "ready");
   if (dump?.status === "ready") return <Ready dump={dump} />;
   return (
     <>
@@ -219,7 +230,7 @@ function Ready({ dump }: { dump: Dump }) {
         </div>
       </main>
       <Notice words={lost === selected ? t("evidence.flow.notMade") : ""} />
-      <DumpTrends id={dump.id} />
+      <DumpTrends id={dump.id} opened={address.dialog === "trends"} />
       <ReproduceDialog
         choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit, comparison: null }]}
         opened={address.dialog === "reproduce"}

@@ -1,12 +1,10 @@
 import { Kbd, Modal, Table } from "@mantine/core";
 import { KEY_HELP } from "../../base/address/keys";
 import { SEARCH_HELP } from "../../base/address/searchTerms";
-import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
+import { MARKS } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { boundPanels } from "../basic/useKeys";
 import { WordMark } from "../marks/Mark";
-
-const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
 
 /** Every key and every mark, in words. */
 export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
