@@ -90,7 +90,7 @@ def _of_tensor(
     """What `draw` makes of the tensor; what `instead` makes of its record where it was not dumped; or why there is neither."""
     record = asked_record(database, rank, wanted)
     if record is None:
-        return no_figure(phrase("figure.no_items"))
+        return no_figure(phrase("figure.call_without_tensors"))
     if record.shape is None:
         return no_figure(phrase("figure.not_tensor"))
     try:

@@ -3,12 +3,15 @@ import { memo, type ReactNode, useRef, useState } from "react";
 import { fetchNodes, useStrip } from "../../api/comparison/nodes";
 import type { Comparison } from "../../api/types";
 import { NO_FILTER } from "../../base/address/address";
+import { KEY_HELP } from "../../base/address/keys";
+import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
 import { useKeys } from "../../widgets/basic/useKeys";
 import { useWidth } from "../../widgets/basic/useWidth";
 import { OrderStrip } from "../../widgets/lists/OrderStrip";
+import { WordMark } from "../../widgets/marks/Mark";
 import { Header } from "../../widgets/page/Header";
 import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { Notice } from "../../widgets/page/Notice";
@@ -30,6 +33,8 @@ import { useTriageKeys } from "./useTriageKeys";
 
 const PANELS = ["tree", "list", "evidence"] as const;
 type Panel = (typeof PANELS)[number];
+
+const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
 
 /** Part of the window's width, within bounds. */
 function share(part: number, least: number, most: number): number {
@@ -59,6 +64,11 @@ const Screen = memo(function Screen() {
   const left = useSplit("tree", share(0.19, 244, 340), 160, 620);
   const right = useSplit("evidence", share(0.36, 460, 760), 320, 1100);
   useKeys({ help: () => setHelp(true) });
+  const marks = MARKS.map((word) => ({
+    id: word,
+    mark: <WordMark word={word} words />,
+    text: t(`classHelp.${word}`),
+  }));
   return (
     <div className={classes.screen}>
       <Header>
@@ -102,7 +112,7 @@ const Screen = memo(function Screen() {
       <Dialogs />
       <CallPalette />
       <TriageKeys />
-      <HelpOverlay opened={help} onClose={() => setHelp(false)} />
+      <HelpOverlay opened={help} onClose={() => setHelp(false)} keys={KEY_HELP} marks={marks} terms />
     </div>
   );
 });
