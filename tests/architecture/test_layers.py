@@ -124,7 +124,7 @@ REASONS: Final = {
         ),
         "below what imports it: merged, rooms of the index would form a circle": (
             "backend/dumpscope/index/comparisons/joined_dumps.py",
-            "backend/dumpscope/index/comparisons/shown_errors.py",
+            "backend/dumpscope/verdict/shown_errors.py",
             "backend/dumpscope/index/pair_queries/node_details.py",
         ),
         "one file form of a dump": (

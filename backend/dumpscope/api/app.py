@@ -28,6 +28,7 @@ from dumpscope.api.routes.comparisons import (
     plans,
     policies,
     results,
+    suspects,
     trends,
 )
 from dumpscope.api.routes.dumps import (
@@ -98,6 +99,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         server_paths,
         comparisons,
         sample,
+        suspects,  # before results, whose node names hold slashes
         results,
         reproduce,
         runs,

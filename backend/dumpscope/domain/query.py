@@ -14,7 +14,9 @@ from typing import Final
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
 
-WORD_KEYS: Final = ("name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone")
+WORD_KEYS: Final = (
+    "name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone", "reads", "feeds",
+)  # fmt: skip
 """Keys whose values are words: `key:value` or `key:one,another`."""
 NUMBER_KEYS: Final = ("err", "in", "score", "inscore", "ratio", "confidence", "order")
 """Keys whose values are numbers: `key>1`, `key<=1e-2`, `key:1..5`, `key>5%`."""

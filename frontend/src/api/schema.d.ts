@@ -449,6 +449,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/suspects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suspects
+         * @description Where to look, in order: the origins, also of other steps and ranks, causes behind them, the strongest amplifiers, where
+         *     else the error grows, what only one side did, settings that differ.
+         */
+        get: operations["suspects_api_comparisons__comparison_id__suspects_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/nodes/{name}/reach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reach
+         * @description The calls that inherit the difference of a call: the number, the first, and where they stand in strip and tree.
+         */
+        get: operations["reach_api_comparisons__comparison_id__nodes__name__reach_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/tree": {
         parameters: {
             query?: never;
@@ -543,6 +584,26 @@ export interface paths {
          * @description Data flow around a node: the dumped call that made each of its inputs, and the calls that received its outputs.
          */
         get: operations["flow_api_comparisons__comparison_id__nodes__name__flow_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/nodes/{name}/path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Path
+         * @description Some calls around a node, what they passed to each other, and where the way from the first origin leads through them.
+         */
+        get: operations["path_api_comparisons__comparison_id__nodes__name__path_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1503,6 +1564,22 @@ export interface components {
             id: string;
             /** Job */
             job: string;
+        };
+        /**
+         * Blind
+         * @description NaN or infinity was made at `node`: of `count` calls behind it nothing can be said.
+         */
+        Blind: {
+            /** Node */
+            node: string;
+            /** Order */
+            order: number;
+            /** Count */
+            count: number;
+            /** Why */
+            why: string;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][];
         };
         /**
          * CallAlone
@@ -3211,6 +3288,72 @@ export interface components {
             bytes: number;
         };
         /**
+         * Passage
+         * @description What the call `maker` passed to the call `reader` (each the `pair` of a box): the worst of `items` tensors, and its
+         *     relative `error`. `received`: as a tensor; `saved`: by the forward call; `before`: assumed, the last differing call.
+         */
+        Passage: {
+            /** Maker */
+            maker: number;
+            /** Reader */
+            reader: number;
+            /**
+             * Word
+             * @enum {string}
+             */
+            word: "received" | "saved" | "before";
+            item: components["schemas"]["PathItem"] | null;
+            /** Items */
+            items: number;
+            /**
+             * Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            error: number | string | null;
+            /** Way */
+            way: boolean;
+        };
+        /**
+         * PathBox
+         * @description `hop`: steps before (negative) or after the call in the middle; `module`: name of the module around it, or empty; `place`:
+         *     on the way from the origin, which is 0; null beside the way
+         */
+        PathBox: {
+            node: components["schemas"]["NodeRow"];
+            /** Hop */
+            hop: number;
+            /** Module */
+            module: string;
+            /** Place */
+            place: number | null;
+        };
+        /**
+         * PathEnd
+         * @description `items` tensors that `reader` received and no dumped call made, the worst of them in `item`; `sent`: by the call `node` of
+         *     another `rank`
+         */
+        PathEnd: {
+            /** Reader */
+            reader: number;
+            /**
+             * Word
+             * @enum {string}
+             */
+            word: "weight" | "not_dumped" | "constant" | "unstored" | "golden_only" | "sent";
+            item: components["schemas"]["PathItem"] | null;
+            /** Items */
+            items: number;
+            /**
+             * Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            error: number | string | null;
+            /** Node */
+            node: string | null;
+            /** Rank */
+            rank: number | null;
+        };
+        /**
          * PathEntry
          * @description `name`: of an entry of the folder, or a root's whole path; `dump`: it looks like one
          */
@@ -3224,6 +3367,74 @@ export interface components {
             kind: "folder" | "archive" | "file";
             /** Dump */
             dump: boolean;
+        };
+        /**
+         * PathItem
+         * @description One tensor that a call received, under its name there; `score` is in floors.
+         */
+        PathItem: {
+            /** Pair */
+            pair: number;
+            /** Item */
+            item: string;
+            /** Role */
+            role: string;
+            /** Path */
+            path: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
+        };
+        /**
+         * PathMore
+         * @description `count` further calls at this step; `query`: a search of the list of calls that finds them
+         */
+        PathMore: {
+            /** Hop */
+            hop: number;
+            /** Count */
+            count: number;
+            /** Query */
+            query: string;
+        };
+        /**
+         * PathView
+         * @description At most 33 boxes; `middle` is the `pair` of the call in the middle.
+         */
+        PathView: {
+            /** Middle */
+            middle: number;
+            /** Hops */
+            hops: number;
+            /** Boxes */
+            boxes: components["schemas"]["PathBox"][];
+            /** Passages */
+            passages: components["schemas"]["Passage"][];
+            /** Ends */
+            ends: components["schemas"]["PathEnd"][];
+            /** More */
+            more: components["schemas"]["PathMore"][];
+            way: components["schemas"]["PathWay"] | null;
+        };
+        /**
+         * PathWay
+         * @description The shortest way from the first origin of this step and rank to the end of its difference: `length` calls; `place`: of
+         *     the call in the middle, null if it is beside the way
+         */
+        PathWay: {
+            start: components["schemas"]["NodeRow"];
+            end: components["schemas"]["NodeRow"];
+            /** Length */
+            length: number;
+            /** Place */
+            place: number | null;
         };
         /**
          * Paths
@@ -3436,6 +3647,26 @@ export interface components {
             /** Rank */
             rank: number;
             run: components["schemas"]["Run"] | null;
+        };
+        /**
+         * Reach
+         * @description The calls that inherit the difference of `node`, directly or through others. `count` is null if the result was stored
+         *     before this was kept; `first`: the first of them; `runs`: first and last bucket of each run of buckets of `strip` that
+         *     hold one; `entries`: those of the given rows of the tree that are or hold one.
+         */
+        Reach: {
+            /** Node */
+            node: string;
+            /** Count */
+            count: number | null;
+            first: components["schemas"]["NodeRow"] | null;
+            /** Runs */
+            runs: [
+                number,
+                number
+            ][];
+            /** Entries */
+            entries: number[];
         };
         /**
          * Reached
@@ -3763,6 +3994,79 @@ export interface components {
              */
             outcome: "agrees" | "diverged" | "not_fully_judged";
             coverage: components["schemas"]["Coverage"] | null;
+        };
+        /**
+         * Suspect
+         * @description `number` counts from 1; `times`: error of the output divided by that of the input, both as shown, null where that is not
+         *     known; `count`: calls that it stands for; errors and scores as of `NodeRow`, null for a setting, which names no call;
+         *     `called_at`: the innermost line that is neither torch's nor a framework's.
+         */
+        Suspect: {
+            /** Number */
+            number: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "origin" | "second" | "amplifier" | "steep" | "structure" | "setting" | "blind";
+            /** Step */
+            step: number | null;
+            /** Rank */
+            rank: number | null;
+            /** Node */
+            node: string | null;
+            /** Address */
+            address: string | null;
+            /** Order */
+            order: number | null;
+            /** Cls */
+            cls: string | null;
+            /**
+             * In Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            in_score: number | string | null;
+            /**
+             * Out Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_score: number | string | null;
+            /**
+             * In Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            in_error: number | string | null;
+            /**
+             * Out Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_error: number | string | null;
+            /**
+             * Times
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            times: number | string | null;
+            /** Count */
+            count: number;
+            /** Why */
+            why: string;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][];
+            /** Module */
+            module: string;
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
+        };
+        /**
+         * Suspects
+         * @description At most 10, in the order in which to look at them; none if both runs agree.
+         */
+        Suspects: {
+            /** Items */
+            items: components["schemas"]["Suspect"][];
+            blind: components["schemas"]["Blind"] | null;
         };
         /**
          * TakenPrecheck
@@ -5336,6 +5640,84 @@ export interface operations {
             };
         };
     };
+    suspects_api_comparisons__comparison_id__suspects_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suspects"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reach_api_comparisons__comparison_id__nodes__name__reach_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description As of `strip`. */
+                buckets?: number;
+                /** @description Rows of the tree; several times or with commas. */
+                entry?: string[];
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reach"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     tree_api_comparisons__comparison_id__tree_get: {
         parameters: {
             query?: {
@@ -5547,6 +5929,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Flow"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    path_api_comparisons__comparison_id__nodes__name__path_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Steps of data flow before and after the node. */
+                hops?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathView"];
                 };
             };
             /** @description What went wrong. */

@@ -16,6 +16,14 @@ export type Measure = (typeof MEASURES)[number];
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
+/** What can stand large in the place of tree and list. */
+export const STAGES = ["path", "plot"] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Steps of the path view on each side. */
+export const HOPS = [1, 2, 3] as const;
+export type Hops = (typeof HOPS)[number];
+
 export interface Filter {
   classes: ClassWord[];
   verdicts: VerdictWord[];
@@ -47,6 +55,9 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
+  stage: Stage | null;
+  /** null: as many as the stage has room for. */
+  hops: Hops | null;
   /** Id of the dialog that is open over the screen; each screen has its own (`dialogs` of views/comparison). */
   dialog: string | null;
 }
@@ -58,6 +69,8 @@ export function parseAddress(search: string): Address {
   const tab = params.get("tab");
   const sort = params.get("sort");
   const dialog = params.get("do") ?? "";
+  const stage = params.get("stage");
+  const hops = whole(params.get("hops"));
   return {
     step: whole(params.get("s")),
     rank: whole(params.get("r")),
@@ -72,6 +85,8 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    stage: STAGES.find((known) => known === stage) ?? null,
+    hops: HOPS.find((known) => known === hops) ?? null,
     dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
   };
 }
@@ -93,6 +108,8 @@ export function formatAddress(address: Address): string {
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.stage !== null) params.set("stage", address.stage);
+  if (address.hops !== null) params.set("hops", String(address.hops));
   if (address.dialog !== null) params.set("do", address.dialog);
   return params.toString();
 }

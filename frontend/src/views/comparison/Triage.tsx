@@ -28,6 +28,7 @@ import { OriginsProvider } from "./selection/OriginsProvider";
 import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection, useShownCalls } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
+import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
 import { useTriageKeys } from "./useTriageKeys";
 
@@ -106,6 +107,7 @@ const Screen = memo(function Screen() {
           <PanelBox name="evidence">
             <EvidencePanel />
           </PanelBox>
+          <Stage />
         </div>
       </main>
       <ShownNotice />

@@ -1,4 +1,5 @@
 /** The keys of the triage screen. */
+import { flushSync } from "react-dom";
 import { isFiltered, PLOTS, toPlot } from "../../base/address/address";
 import { currentAddress } from "../../widgets/basic/navigation";
 import { type PanelCommand, useKeys } from "../../widgets/basic/useKeys";
@@ -30,6 +31,9 @@ export function useTriageKeys(): void {
   const sections = SECTIONS.flatMap(({ id, key, help }): PanelCommand[] =>
     key === undefined ? [] : [{ id, key, help, run: () => showSection(id) }],
   );
+  const stages: PanelCommand[] = [
+    { id: "path", key: "w", run: () => update({ stage: currentAddress().stage === "path" ? null : "path" }) },
+  ];
   const dialogs = DIALOGS.flatMap(({ id, key, help, ofCall }): PanelCommand[] =>
     key === undefined ? [] : [{ id, key, help, run: () => (!ofCall || selected !== null) && update({ dialog: id }) }],
   );
@@ -42,7 +46,10 @@ export function useTriageKeys(): void {
       nextOrigin: () => moveSuspect(1),
       previousOrigin: () => moveSuspect(-1),
       firstOrigin: moveToFirstOrigin,
-      search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+      search: () => {
+        if (currentAddress().stage !== null) flushSync(() => update({ stage: null })); // the list is behind it
+        document.querySelector<HTMLInputElement>("[data-search]")?.focus();
+      },
       producer: () => void moveToProducer(),
       consumer: () => void moveToConsumer(),
       parent: () => void moveToParent(),
@@ -63,10 +70,11 @@ export function useTriageKeys(): void {
       escape: () => {
         const now = currentAddress();
         if (now.dialog !== null) update({ dialog: null }, true);
+        else if (now.stage !== null) update({ stage: null });
         else if (isFiltered(now)) clearFilter();
       },
     },
-    [...sections, ...dialogs],
+    [...sections, ...stages, ...dialogs],
   );
 }
 

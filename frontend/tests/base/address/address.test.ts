@@ -40,6 +40,8 @@ const FULL: Address = {
   },
   query: "soft max",
   sort: "-out_score",
+  stage: "path",
+  hops: 3,
   dialog: "match",
 };
 

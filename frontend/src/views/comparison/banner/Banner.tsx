@@ -320,12 +320,19 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
   );
 }
 
+/** A step or rank that only one side has: nothing is damaged, so it is no problem among others. */
+function isOfOneSide({ kind }: { kind: string }): boolean {
+  return kind === "missing_rank" || kind === "unmatched_rank";
+}
+
 /** Reasons to doubt the answer: calls without a partner, settings, problems. */
 function Remarks({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
   const { update } = useSelection();
   const { counts } = summary;
   const inferred = summary.units.some((unit) => unit.inferred);
+  const alone = summary.problems.filter(isOfOneSide);
+  const others = summary.problems.filter((problem) => !isOfOneSide(problem));
   const showLeft = () => update({ filter: { ...NO_FILTER, leftovers: CAUSES_WITHOUT_PARTNER } });
   return (
     <div className={classes.remarks}>
@@ -361,9 +368,18 @@ function Remarks({ summary }: { summary: Summary }) {
           </ul>
         </Notes>
       )}
-      {summary.problems.length > 0 && (
-        <Notes label={t("comparison.problemsCount", { count: summary.problem_count })}>
-          <ProblemList problems={summary.problems} total={summary.problem_count} />
+      {alone.length > 0 && (
+        <Notes
+          label={t("comparison.aloneCount", { count: alone.length, place: alone[0]?.loc.replace("/", " ") ?? "" })}
+          warn={alone.some(({ kind }) => kind === "missing_rank")}
+          testId="units-alone"
+        >
+          <ProblemList problems={alone} />
+        </Notes>
+      )}
+      {others.length > 0 && (
+        <Notes label={t("comparison.problemsCount", { count: summary.problem_count - alone.length })}>
+          <ProblemList problems={others} total={summary.problem_count - alone.length} />
         </Notes>
       )}
     </div>
