@@ -109,11 +109,11 @@ def test_a_point_of_the_run_selects_its_call(page: Page, broken: str) -> None:
     page.goto(f"{broken}?tab=order&n=Functional.linear.0.forward")
     page.wait_for_function(DRAWN, arg="order")
     expect(page.get_by_test_id("figure").locator("figcaption")).to_contain_text(
-        f"The first that nobody asked for was made in {CAUSE}"
+        f"The first that nobody asked for is at {CAUSE}"
     )
     page.locator("[data-plot]").evaluate(
         """plot => {
-            const star = plot.data.find(trace => trace.name === "born here");
+            const star = plot.data.find(trace => trace.name === "first not asked for");
             plot.emit("plotly_click", { points: [{ customdata: star.customdata[0], data: star }] });
         }"""
     )
