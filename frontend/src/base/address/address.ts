@@ -6,6 +6,13 @@ import { isMark, isVerdict, type MarkWord, type VerdictWord } from "../compariso
 export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
 export type PlotTab = (typeof PLOTS)[number];
 
+/** Those of one dump alone, in the order of their keys. */
+export const DUMP_PLOTS = ["hist", "map", "values", "order", "apis"] as const satisfies readonly PlotTab[];
+export type DumpPlotTab = (typeof DUMP_PLOTS)[number];
+
+export const MEASURES = ["norm", "max"] as const;
+export type Measure = (typeof MEASURES)[number];
+
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
@@ -43,6 +50,8 @@ export interface Address {
   at: number[] | null;
   /** A cell of the map holds the root mean square instead of the largest difference. */
   rms: boolean;
+  /** What of its outputs a plot of a run shows; null: what was recorded. */
+  measure: Measure | null;
   filter: Filter;
   query: string;
   sort: Sort;
@@ -72,6 +81,7 @@ export function parseAddress(search: string): Address {
     axes: numbers(params.get("ax"), 2),
     at: numbers(params.get("at"), 64),
     rms: params.get("red") === "rms",
+    measure: MEASURES.find((one) => one === params.get("m")) ?? null,
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
@@ -93,6 +103,7 @@ export function formatAddress(address: Address): string {
   if (address.axes !== null) params.set("ax", address.axes.join(","));
   if (address.at !== null) params.set("at", address.at.join(","));
   if (address.rms) params.set("red", "rms");
+  if (address.measure !== null) params.set("m", address.measure);
   const filter = formatFilter(address.filter);
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
