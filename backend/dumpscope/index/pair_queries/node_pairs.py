@@ -36,7 +36,7 @@ FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
     """verdicts, classes, leftovers: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
-    q: a search (`domain.query`), its words parts of either side's name (ASCII letters of either case)
+    q: a search (`domain.search.query`), its words parts of either side's name (ASCII letters of either case)
     first, last: bounds of the order, inclusive"""
 
     verdicts: tuple[str, ...] = ()
