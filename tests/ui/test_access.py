@@ -74,11 +74,14 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     expect(page.get_by_test_id("chips")).to_contain_text("propagated")
 
 
-@pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek"])
+@pytest.mark.parametrize(
+    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek", "suspects"]
+)
 def test_axe_finds_nothing_serious(
     page: Page,
     server: Server,
     address: str,
+    dumps: Path,
     pytestconfig: pytest.Config,
     screen: str,
 ) -> None:
@@ -91,6 +94,11 @@ def test_axe_finds_nothing_serious(
         page.goto(f"{address}?do={screen}")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.wait_for_load_state("networkidle")
+    elif screen == "suspects":
+        weight = known(server, dumps / "target_fault_bwd", dumps / "target_fault_weight")
+        page.goto(f"{weight}?sus=1&s=0&r=0&n=Functional.layer_norm.3.backward")
+        expect(page.get_by_test_id("suspect")).to_have_count(3)
+        expect(page.get_by_test_id("tree").locator("[data-reached]").first).to_be_visible()
     elif screen in ("map", "peek"):
         page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
         shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first

@@ -38,6 +38,8 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
+  /** Whether the list of suspects is open; null: as suits their number. */
+  suspects: boolean | null;
   /** Id of the dialog that is open over the screen; each screen has its own (`dialogs` of views/comparison). */
   dialog: string | null;
 }
@@ -54,7 +56,7 @@ export function parseAddress(search: string): Address {
     rank: whole(params.get("r")),
     node: params.get("n") || null,
     tab: PLOTS.find((plot) => plot === tab) ?? null,
-    log: LOG.get(params.get("log") ?? "") ?? null,
+    log: ON.get(params.get("log") ?? "") ?? null,
     item: params.get("i") || null,
     axes: numbers(params.get("ax"), 2),
     at: numbers(params.get("at"), 64),
@@ -62,6 +64,7 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    suspects: ON.get(params.get("sus") ?? "") ?? null,
     dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
   };
 }
@@ -82,6 +85,7 @@ export function formatAddress(address: Address): string {
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.suspects !== null) params.set("sus", address.suspects ? "1" : "0");
   if (address.dialog !== null) params.set("do", address.dialog);
   return params.toString();
 }
@@ -134,7 +138,7 @@ export function isFiltered(address: Pick<Address, "filter" | "query">): boolean 
   return formatFilter(address.filter) !== "" || address.query !== "";
 }
 
-const LOG: ReadonlyMap<string, boolean> = new Map([
+const ON: ReadonlyMap<string, boolean> = new Map([
   ["1", true],
   ["0", false],
 ]);

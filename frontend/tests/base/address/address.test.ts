@@ -39,6 +39,7 @@ const FULL: Address = {
   },
   query: "soft max",
   sort: "-out_score",
+  suspects: true,
   dialog: "match",
 };
 
