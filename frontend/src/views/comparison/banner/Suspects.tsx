@@ -48,7 +48,7 @@ export function Suspects() {
         </button>
         {blind && (
           <span className={classes.blind} title={say(blind.why, blind.why_said)} data-testid="suspects-blind">
-            <Icon name="warning" size={12} /> {say(blind.why, blind.why_said)}
+            <Icon name="warning" size={12} /> {t("suspects.blind")}
           </span>
         )}
       </div>
