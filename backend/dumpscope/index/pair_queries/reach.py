@@ -38,12 +38,21 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """The node pairs that inherit a difference. pairs: numbers in order; around: by place in the tree, one of them is at or
-    below it"""
+    """The node pairs that inherit a difference, and modules around them that differ. pairs: their numbers in order
+    calls: by node pair, it inherits it itself"""
 
-    count: int
     pairs: Int64
-    around: Bool
+    calls: Bool
+    kept: _Kept
+
+    @property
+    def count(self) -> int:
+        return len(self.pairs)
+
+    def holding(self, entries: Sequence[int]) -> list[int]:
+        """Those of these places in the tree that are or hold a call which inherits it."""
+        around = _lift(self.kept, self.calls)
+        return [one for one in entries if one < len(around) and around[one]]
 
     def runs(self, buckets: int, total: int) -> list[tuple[int, int]]:
         """First and last of the runs of buckets that hold one, of `buckets` equal ones over all node pairs."""
@@ -74,7 +83,7 @@ def reach_of(database: Database, unit: StoredUnit, pairs: Sequence[int]) -> Reac
     modules = np.zeros(unit.pairs, bool)
     modules[kept.pair[around & (kept.pair >= 0)]] = True
     reached = np.flatnonzero((found | (modules & kept.spread.differs)) & ~own)
-    return Reached(count=len(reached), pairs=reached, around=_lift(kept, found))
+    return Reached(pairs=reached, calls=found, kept=kept)
 
 
 def cause_of(database: Database, comparison_id: str, unit: StoredUnit, pair: int) -> list[int]:
@@ -99,12 +108,14 @@ def follow(spread: Spread, own: Bool) -> Bool:
 def _lift(kept: _Kept, marked: Bool) -> Bool:
     """By place in the tree, whether one of the marked node pairs is at or below it."""
     around = np.zeros(len(kept.parent), bool)
-    places = np.unique(kept.entry[marked])
+    around[kept.entry[marked]] = True
+    places = np.flatnonzero(around)
     while len(places):
-        places = places[~around[places]]
+        above = np.zeros(len(around), bool)
+        parents = kept.parent[places]
+        above[parents[parents >= 0]] = True
+        places = np.flatnonzero(above & ~around)
         around[places] = True
-        places = np.unique(kept.parent[places])
-        places = places[places >= 0]
     return around
 
 

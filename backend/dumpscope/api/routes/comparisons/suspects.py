@@ -86,7 +86,7 @@ def reach(
             count=reached.count,
             first=None if first is None else NodeRow.model_validate(first),
             runs=reached.runs(buckets, unit.pairs),
-            entries=[one for one in entries if one < len(reached.around) and reached.around[one]],
+            entries=reached.holding(entries),
         )
     )
 
