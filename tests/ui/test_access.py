@@ -107,12 +107,13 @@ def test_axe_finds_nothing_serious_on_one_dump_alone(
 
 
 @pytest.mark.parametrize(
-    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek"]
+    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "suspects"]
 )
 def test_axe_finds_nothing_serious(
     page: Page,
     server: Server,
     address: str,
+    dumps: Path,
     pytestconfig: pytest.Config,
     screen: str,
 ) -> None:
@@ -125,6 +126,11 @@ def test_axe_finds_nothing_serious(
         page.goto(f"{address}?do={screen}")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.wait_for_load_state("networkidle")
+    elif screen == "suspects":
+        weight = known(server, dumps / "target_fault_bwd", dumps / "target_fault_weight")
+        page.goto(f"{weight}?sus=1&s=0&r=0&n=Functional.layer_norm.3.backward")
+        expect(page.get_by_test_id("suspect")).to_have_count(3)
+        expect(page.get_by_test_id("tree").locator("[data-reached]").first).to_be_visible()
     elif screen in ("map", "peek"):
         page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
         shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first

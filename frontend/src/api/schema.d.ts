@@ -2044,6 +2044,35 @@ export interface components {
             hint_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
+         * Explained
+         * @description `said` holds the sentences of `text`.
+         */
+        Explained: {
+            /** Text */
+            text: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+            facts: components["schemas"]["Facts"];
+        };
+        /**
+         * Facts
+         * @description `same`: what is the same on both sides, and so ruled out; `left_out`: items that are not judged, by rule. `reads` is null
+         *     if the call has more than 100 items, `inherits` if it does not differ or the result does not tell.
+         */
+        Facts: {
+            /** Differs */
+            differs: boolean;
+            reads: components["schemas"]["Reads"] | null;
+            largest: components["schemas"]["LargestDifference"] | null;
+            inherits: components["schemas"]["Inherits"] | null;
+            /** Same */
+            same: ("arguments" | "weights" | "forms")[];
+            /** Left Out */
+            left_out: {
+                [key: string]: number;
+            };
+        };
+        /**
          * FailingCall
          * @description `node`: the address of the call's row; `side`: the side whose call fails alone
          */
@@ -2387,6 +2416,16 @@ export interface components {
             status: "ok";
         };
         /**
+         * Inherits
+         * @description Later calls that inherit the difference; `first`: the first of them.
+         */
+        Inherits: {
+            /** Count */
+            count: number;
+            /** First */
+            first: string | null;
+        };
+        /**
          * Job
          * @description `provisional`: node of the first origin by statistics, while tensors are still being read.
          */
@@ -2512,6 +2551,20 @@ export interface components {
             max_abs: number | string | null;
             /** Reason */
             reason: string;
+        };
+        /**
+         * LargestDifference
+         * @description Where the worst item differs most.
+         */
+        LargestDifference: {
+            /** Item */
+            item: string;
+            /** Index */
+            index: number[];
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
         };
         /**
          * Leaf
@@ -2746,8 +2799,8 @@ export interface components {
         };
         /**
          * NodeDetail
-         * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `collectives` are the
-         *     communications that this call takes part in, at most 8.
+         * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `explanation`: `reason` with what
+         *     surrounds it. `collectives` are the communications that this call takes part in, at most 8.
          */
         NodeDetail: {
             /** Pair */
@@ -2808,6 +2861,7 @@ export interface components {
             reason: string;
             /** Reason Said */
             reason_said: components["schemas"]["Phrase"][];
+            explanation: components["schemas"]["Explained"];
             /** Rule */
             rule: string;
             /** Items */
@@ -3768,6 +3822,25 @@ export interface components {
             rank: number;
             /** Node */
             node: string;
+        };
+        /**
+         * Reads
+         * @description Items that the call received and that were compared; `worst`: the one that differs most, `score` in floors.
+         */
+        Reads: {
+            /** Compared */
+            compared: number;
+            /** Equal */
+            equal: number;
+            /** Apart */
+            apart: number;
+            /** Worst */
+            worst: string | null;
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
         };
         /**
          * Reason

@@ -1,6 +1,6 @@
 /** Calls of a comparison: rows of the list, one call, its data flow, one tensor pair. */
 import { keepPreviousData, type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
-import { type Filter, NO_FILTER, type Sort } from "../../base/address/address";
+import type { Filter, Sort } from "../../base/address/address";
 import { api, readReply } from "../client";
 import { comparisonPath, type Unit } from "../records";
 import type { Flow, NodeRow, Page } from "../types";
@@ -22,9 +22,6 @@ export function useStrip(id: string, unit: Unit | null, buckets: number) {
     placeholderData: keepPreviousData,
   });
 }
-
-/** Amplifiers that the walk over suspects visits. */
-const MOST_AMPLIFIERS = 10;
 
 export interface NodeListQuery {
   filter: Filter;
@@ -120,16 +117,6 @@ export async function fetchByName(id: string, unit: Unit, text: string, limit: n
       api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: comparisonPath(id), query } }),
     )
   ).items;
-}
-
-/** The amplifiers of a step and rank, the largest error first. */
-export function amplifierOptions(id: string, unit: Unit) {
-  const list: NodeListQuery = { filter: { ...NO_FILTER, classes: ["amplifier"] }, query: "", sort: "-out_score" };
-  return queryOptions({
-    queryKey: ["comparisons", "data", id, "amplifiers", unit],
-    queryFn: ({ signal }) => listed(id, unit, list, { limit: MOST_AMPLIFIERS }, signal),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
 }
 
 export function nodeOptions(id: string, unit: Unit | null, name: string | null) {

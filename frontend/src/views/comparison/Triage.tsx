@@ -1,8 +1,10 @@
 import { memo, type ReactNode, useRef, useState } from "react";
 import { fetchByName, useStrip } from "../../api/comparison/nodes";
+import { useReach } from "../../api/comparison/suspects";
 import type { Comparison } from "../../api/types";
 import { KEY_HELP } from "../../base/address/keys";
 import { MARKS } from "../../base/comparison/verdicts";
+import { formatCount } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
@@ -22,7 +24,7 @@ import { WaitingMatches } from "./dialogs/MatchActions";
 import type { Panel } from "./PanelSwitch";
 import { Mode, Sides } from "./Sides";
 import { NoticeProvider, useNotice } from "./selection/notice";
-import { OriginsProvider } from "./selection/OriginsProvider";
+import { callsOf, OriginsProvider, useOriginWalk, useSuspects } from "./selection/OriginsProvider";
 import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection, useShownCalls } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
@@ -165,6 +167,19 @@ function Strip() {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const strip = useStrip(id, unit, Math.max(0, width));
+  const { suspects, shown, point } = useSuspects();
+  const { showSuspect } = useOriginWalk();
+  const reach = useReach(id, unit, shown, { buckets: Math.max(0, width) }).data;
+  const marks = callsOf(suspects)
+    .filter((one) => one.step === unit?.step && one.rank === unit?.rank)
+    .map((one) => ({
+      number: one.number,
+      order: one.order ?? 0,
+      label: t("suspects.mark", { number: one.number, kind: t(`suspects.kinds.${one.kind}`), name: one.node ?? "" }),
+      current: one.address === (node?.address ?? null),
+      onPick: () => showSuspect(one),
+      onPoint: (on: boolean) => point(on ? one.address : null),
+    }));
   return (
     <section className={`panel ${classes.strip}`} aria-label={t("comparison.strip")}>
       <OrderStrip
@@ -173,6 +188,13 @@ function Strip() {
         strip={strip.data}
         selected={node?.order ?? calls.rowAt(calls.selectedAt)?.order ?? null}
         range={address.filter.range}
+        marks={marks}
+        tint={reach?.runs}
+        tintWords={
+          reach?.count
+            ? t("suspects.inherited", { count: reach.count, total: formatCount(reach.count), name: reach.node })
+            : undefined
+        }
         onPick={(bucket) => void selectByOrder(bucket.seq)}
         onRange={(range) => update({ filter: { ...address.filter, range } })}
       />

@@ -23,6 +23,7 @@ import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
 import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
 import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
+import { Suspects } from "./Suspects";
 import { UnitMatrix } from "./UnitMatrix";
 
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
@@ -79,6 +80,7 @@ export function Banner() {
       )}
       <GoldenOff summary={summary} />
       <ClassCounts id={comparison.id} summary={summary} />
+      <Suspects />
     </section>
   );
 }

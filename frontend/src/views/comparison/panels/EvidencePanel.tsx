@@ -6,7 +6,6 @@ import { NO_FILTER } from "../../../base/address/address";
 import { onlySide } from "../../../base/comparison/unmatched";
 import { markWord } from "../../../base/comparison/verdicts";
 import { apiName, turnLabel } from "../../../base/text/callNames";
-import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Icon } from "../../../widgets/basic/Icon";
@@ -19,6 +18,7 @@ import { MatchActions } from "../dialogs/MatchActions";
 import { useResult } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
+import { TicketButton, useParagraph } from "./Explanation";
 import { NoteBox } from "./NoteBox";
 import { PlotPanel } from "./PlotPanel";
 import { SECTIONS } from "./sections";
@@ -123,10 +123,10 @@ function Missing({ problem }: { problem: Error }) {
 function Reason({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   const api = node.api || apiName(node.name);
-  const { summary, origins } = useResult();
-  const { unit, update, select } = useSelection();
+  const { summary } = useResult();
+  const { update, select } = useSelection();
   const only = onlySide(node);
-  const origin = origins.find((one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank);
+  const paragraph = useParagraph(node);
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
@@ -143,12 +143,11 @@ function Reason({ node }: { node: NodeDetail }) {
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
         )}
         {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
+        <TicketButton node={node} paragraph={paragraph} />
       </div>
-      <p className={classes.reason} data-testid="why">
-        {only !== null && origin && say(origin.evidence, origin.evidence_said)}
-        {only !== null && !origin && t(only === "golden" ? "evidence.onlyGolden" : "evidence.onlyTarget")}
-        {only !== null && node.leftover !== null && " "}
-        {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long paragraph scrolls, which must be possible by keyboard too */}
+      <p className={`${classes.reason} ${classes.paragraph}`} tabIndex={0} data-testid="why">
+        {paragraph}
       </p>
       <NoteBox node={node} />
       {summary?.reference != null && !node.rule?.startsWith("R-") && (
