@@ -4,6 +4,7 @@ import { SEARCH_HELP } from "../../base/address/searchTerms";
 import { MARKS } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { boundPanels } from "../basic/useKeys";
+import { TERMS } from "../late/Term";
 import { WordMark } from "../marks/Mark";
 
 /** Every key and every mark, in words. */
@@ -53,6 +54,22 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
           </Table.Tbody>
         </Table>
       </div>
+      <h3 style={{ margin: "12px 0 0", fontSize: 13 }}>{t("glossary.title")}</h3>
+      <p className="dim" style={{ margin: "2px 0 4px" }}>
+        {t("glossary.hint")}
+      </p>
+      <Table verticalSpacing={3} withRowBorders={false} data-testid="glossary">
+        <Table.Tbody>
+          {TERMS.map((word) => (
+            <Table.Tr key={word}>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>
+                <strong>{t(`glossary.names.${word}`)}</strong>
+              </Table.Td>
+              <Table.Td>{t(`glossary.${word}`)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
       <h3 style={{ margin: "12px 0 0", fontSize: 13 }}>{t("search.title")}</h3>
       <p className="dim" style={{ margin: "2px 0 4px" }}>
         {t("search.hint")}

@@ -13,6 +13,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
+import { RuleTerm, Term } from "../../../widgets/late/Term";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
 import { MatchActions } from "../dialogs/MatchActions";
@@ -120,8 +121,8 @@ function Reason({ node }: { node: NodeDetail }) {
     <header className={classes.why}>
       <div className={classes.facts}>
         <strong>{t(`classes.${markWord(node.cls, node.verdict)}`)}</strong>
-        <span title={t("evidence.reached")}>
-          {t("list.reached")}: <VerdictMark verdict={node.verdict} />
+        <span>
+          <Term word="reached">{t("list.reached")}</Term>: <VerdictMark verdict={node.verdict} />
         </span>
         {only === null ? (
           <MatchChip match={node.match} confidence={node.confidence} />
@@ -131,7 +132,11 @@ function Reason({ node }: { node: NodeDetail }) {
         {node.golden_name && node.golden_name !== node.name && (
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
         )}
-        {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
+        {node.rule && (
+          <span className="dim">
+            <RuleTerm rule={node.rule}>{t("evidence.rule", { rule: node.rule })}</RuleTerm>
+          </span>
+        )}
       </div>
       <p className={classes.reason} data-testid="why">
         {only !== null && origin && say(origin.evidence, origin.evidence_said)}

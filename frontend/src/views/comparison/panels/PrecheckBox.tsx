@@ -14,6 +14,7 @@ import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { JobBar } from "../../../widgets/basic/JobBar";
 import { Failure } from "../../../widgets/basic/States";
+import { Term } from "../../../widgets/late/Term";
 import { PrecheckLine } from "../../../widgets/marks/PrecheckMark";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
@@ -34,7 +35,7 @@ export function PrecheckBox({ node }: SectionProps) {
     <section className={panel.section} aria-label={t("alone.title")} data-testid="alone">
       {missing.length < SIDES.length && (
         <h3 className={panel.title}>
-          {t("alone.title")} <span className="dim">{t("alone.question")}</span>
+          <Term word="alone">{t("alone.title")}</Term> <span className="dim">{t("alone.question")}</span>
         </h3>
       )}
       {alone.error && <Failure problem={alone.error} />}
@@ -61,7 +62,9 @@ function HowTo({ sides, comparison }: { sides: readonly Side[]; comparison: Comp
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className={classes.summary} data-testid="alone-how">
         {sides.length === SIDES.length ? (
-          <strong>{t("alone.title")}</strong>
+          <strong>
+            <Term word="alone">{t("alone.title")}</Term>
+          </strong>
         ) : (
           sides.map((side) => t(`comparison.${side}`)).join()
         )}{" "}
