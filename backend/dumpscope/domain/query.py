@@ -17,7 +17,8 @@ from dumpscope.errors import UsageError
 from dumpscope.texts import say
 
 WORD_KEYS: Final = (
-    "name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone", "module", "line", "dtype", "shape",
+    "name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone", "reads", "feeds", "module", "line",
+    "dtype", "shape",
 )  # fmt: skip
 """Keys whose values are words: `key:value` or `key:one,another`."""
 NUMBER_KEYS: Final = ("err", "in", "score", "inscore", "ratio", "confidence", "order")

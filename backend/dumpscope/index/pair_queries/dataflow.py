@@ -109,7 +109,7 @@ class _Wires:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tensor:
+class Tensor:
     """One row of item_pair with the target's record (the golden's where there is no target).
 
     number: of the record; identity: the same for the same tensor, None where nothing tells (see `analysis.makers`)
@@ -127,7 +127,7 @@ class _Tensor:
     untold: Untold
     named: int
 
-    def among(self, outputs: Sequence[_Tensor]) -> _Tensor | None:
+    def among(self, outputs: Sequence[Tensor]) -> Tensor | None:
         """The output that this is: the one named, else the first that stored the same."""
         same = [one for one in outputs if one.number == self.named and not one.golden_only] or [
             one for one in outputs if one.identity is not None and one.identity == self.identity
@@ -149,7 +149,7 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
             )
         known = stored_producers(connection, unit.target)
         named = np.full(len(wires.pair), -1, np.int32) if known is None else known[0]
-        own = _tensors(connection, unit, _keys_of(connection, unit, node.pair), named)
+        own = tensors(connection, unit, keys_of(connection, unit, node.pair), named)
         inputs = [tensor for tensor in own if tensor.role in RECEIVED]
         inputs.sort(key=lambda tensor: (-tensor.verdict, -tensor.severity))
         differing = [tensor for tensor in inputs if tensor.verdict in (Verdict.NO, Verdict.WARNING)]
@@ -161,7 +161,7 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
             input_count=len(inputs),
             consumers=_consumers(connection, unit, readers[:EXAMINED] + tables.key(unit.id), outputs, named),
             consumer_count=len(readers),
-            source=_source_on_other_rank(connection, units, unit, node)
+            source=source_on_other_rank(connection, units, unit, node)
             or find_source(
                 connection,
                 unit,
@@ -173,7 +173,7 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
         )
 
 
-def _source_on_other_rank(
+def source_on_other_rank(
     connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, node: NodePairRow
 ) -> Source | None:
     """What a communication call received from another rank, where its own inputs agree."""
@@ -208,13 +208,13 @@ def _wires(connection: Connection, unit: StoredUnit) -> _Wires | None:
 
 
 def _inputs(
-    connection: Connection, unit: StoredUnit, inputs: list[_Tensor], wires: _Wires, named: Int32
+    connection: Connection, unit: StoredUnit, inputs: list[Tensor], wires: _Wires, named: Int32
 ) -> list[Received]:
     makers = {tensor.key: wires.maker(tensor.key) for tensor in inputs}
     nodes = node_pair_rows(connection, unit, (maker for maker in makers.values() if maker >= 0))
-    keys = [key for maker in nodes for key in _keys_of(connection, unit, maker)[-OUTPUTS:]]
-    outputs: dict[int, list[_Tensor]] = {}
-    for tensor in _tensors(connection, unit, keys, named):
+    keys = [key for maker in nodes for key in keys_of(connection, unit, maker)[-OUTPUTS:]]
+    outputs: dict[int, list[Tensor]] = {}
+    for tensor in tensors(connection, unit, keys, named):
         if tensor.role not in RECEIVED:
             outputs.setdefault(tensor.node, []).append(tensor)
     theirs = {tensor.key: tensor.among(outputs.get(makers[tensor.key], ())) for tensor in inputs}
@@ -237,9 +237,9 @@ def _inputs(
 
 
 def _consumers(
-    connection: Connection, unit: StoredUnit, keys: Int64, outputs: list[_Tensor], named: Int32
+    connection: Connection, unit: StoredUnit, keys: Int64, outputs: list[Tensor], named: Int32
 ) -> list[Passed]:
-    readers = _tensors(connection, unit, keys.tolist(), named)
+    readers = tensors(connection, unit, keys.tolist(), named)
     nodes = node_pair_rows(connection, unit, (tensor.node for tensor in readers))
     readers.sort(key=lambda tensor: (nodes[tensor.node].verdict not in ("no", "warning"), tensor.key))
     shown = readers[:CONSUMERS]
@@ -258,12 +258,13 @@ def _consumers(
     ]
 
 
-def _keys_of(connection: Connection, unit: StoredUnit, node: int) -> range:
+def keys_of(connection: Connection, unit: StoredUnit, node: int) -> range:
+    """Keys of the item pairs of a node pair."""
     first, last = item_range(connection, unit, node)
     return range(first, last + 1)
 
 
-def _tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named: Int32) -> list[_Tensor]:
+def tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named: Int32) -> list[Tensor]:
     """The tensors among these item pairs, by key. named: producer of each of the target's records that the dump names"""
     statement = select(_PAIR.id, _PAIR.node, _PAIR.target, _PAIR.golden, _PAIR.verdict, _PAIR.severity)
     rows = _by_key(connection, statement, _PAIR.id, keys)
@@ -284,7 +285,7 @@ def _tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], name
             continue
         identity, untold = (None, "golden_only") if alone else _identity(record, sizes)
         found.append(
-            _Tensor(
+            Tensor(
                 key=row.id,
                 node=row.node,
                 number=number,
@@ -325,7 +326,7 @@ def _identity(record: Any, sizes: dict[int | None, int]) -> tuple[Identity | Non
     return (record.states, sizes.get(record.shape), *numbers), "not_dumped"
 
 
-def _leaves(connection: Connection, unit: StoredUnit, tensors: Sequence[_Tensor]) -> dict[int, Leaf]:
+def _leaves(connection: Connection, unit: StoredUnit, tensors: Sequence[Tensor]) -> dict[int, Leaf]:
     """Item pair key -> the record, decoded."""
     found: dict[int, Leaf] = {}
     for rank, alone in ((unit.target, False), (unit.golden, True)):

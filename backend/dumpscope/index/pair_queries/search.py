@@ -17,6 +17,7 @@ from dumpscope.index.dump_queries.prechecks import alone_clause
 from dumpscope.index.dumps.catalogue import contains
 from dumpscope.index.pair_queries.attributes import attribute_clause, pattern_clause
 from dumpscope.index.pair_queries.notes import note_clause
+from dumpscope.index.pair_queries.paths.links import linked_calls
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
@@ -61,6 +62,9 @@ def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnEleme
         return _PAIR.label.in_(labels(term.values))
     if term.key == "note":
         return note_clause(connection, unit, term.values)
+    if term.key in ("reads", "feeds"):
+        found = linked_calls(connection, unit, term.values, onward=term.key == "reads")
+        return _PAIR.id.in_([tables.key(unit.id, pair) for pair in found])
     if term.key == "alone":
         return alone_clause(unit, tuple(value.lower() for value in term.values))
     if term.key in ("module", "line", "dtype", "shape"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dumpscope.plots.pair.difference_map import Reduce
+from dumpscope.plots.run.values import Measure
 from dumpscope.plots.table import Table
 from dumpscope.texts import Phrase
 
@@ -17,6 +18,7 @@ class FigureRequest:
 
     log: logarithmic or linear counts or axes, None for what suits the figure
     axes, reduce: of a difference map: the dimensions it shows (none for those that tell most), and how others are reduced
+    item, measure: of a figure of one dump: number of a record, and what of outputs is shown (None: what was recorded)
     """
 
     node: str | None = None
@@ -24,6 +26,8 @@ class FigureRequest:
     log: bool | None = None
     axes: tuple[int, ...] = ()
     reduce: Reduce = "max"
+    item: int | None = None
+    measure: Measure | None = None
 
     def by_log(self, usual: bool) -> bool:
         """Whether to draw on a logarithmic scale; `usual` where the request leaves it open."""

@@ -176,6 +176,22 @@ export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: str
   return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }
 
+/** Some calls around a node, at most so many steps of data flow away. */
+export function usePath(id: string, unit: Unit | null, name: string | null, hops: number) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "path", unit, name, hops],
+    queryFn: ({ signal }) =>
+      readReply(
+        api().GET("/api/comparisons/{comparison_id}/nodes/{name}/path", {
+          params: { path: { ...comparisonPath(id), name: name ?? "" }, query: { ...unit, hops } },
+          signal,
+        }),
+      ),
+    enabled: unit !== null && name !== null,
+    placeholderData: keepPreviousData,
+  });
+}
+
 export function usePair(id: string, pair: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "pair", pair],

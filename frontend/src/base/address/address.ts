@@ -6,8 +6,23 @@ import { isMark, isVerdict, type MarkWord, type VerdictWord } from "../compariso
 export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
 export type PlotTab = (typeof PLOTS)[number];
 
+/** Those of one dump alone, in the order of their keys. */
+export const DUMP_PLOTS = ["hist", "map", "values", "order", "apis"] as const satisfies readonly PlotTab[];
+export type DumpPlotTab = (typeof DUMP_PLOTS)[number];
+
+export const MEASURES = ["norm", "max"] as const;
+export type Measure = (typeof MEASURES)[number];
+
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
+
+/** What can stand large in the place of tree and list. */
+export const STAGES = ["path", "plot"] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Steps of the path view on each side. */
+export const HOPS = [1, 2, 3] as const;
+export type Hops = (typeof HOPS)[number];
 
 export interface Filter {
   classes: MarkWord[];
@@ -35,9 +50,14 @@ export interface Address {
   at: number[] | null;
   /** A cell of the map holds the root mean square instead of the largest difference. */
   rms: boolean;
+  /** What of its outputs a plot of a run shows; null: what was recorded. */
+  measure: Measure | null;
   filter: Filter;
   query: string;
   sort: Sort;
+  stage: Stage | null;
+  /** null: as many as the stage has room for. */
+  hops: Hops | null;
   /** Id of the dialog that is open over the screen; each screen has its own (`dialogs` of views/comparison). */
   dialog: string | null;
 }
@@ -49,6 +69,8 @@ export function parseAddress(search: string): Address {
   const tab = params.get("tab");
   const sort = params.get("sort");
   const dialog = params.get("do") ?? "";
+  const stage = params.get("stage");
+  const hops = whole(params.get("hops"));
   return {
     step: whole(params.get("s")),
     rank: whole(params.get("r")),
@@ -59,9 +81,12 @@ export function parseAddress(search: string): Address {
     axes: numbers(params.get("ax"), 2),
     at: numbers(params.get("at"), 64),
     rms: params.get("red") === "rms",
+    measure: MEASURES.find((one) => one === params.get("m")) ?? null,
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    stage: STAGES.find((known) => known === stage) ?? null,
+    hops: HOPS.find((known) => known === hops) ?? null,
     dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
   };
 }
@@ -78,10 +103,13 @@ export function formatAddress(address: Address): string {
   if (address.axes !== null) params.set("ax", address.axes.join(","));
   if (address.at !== null) params.set("at", address.at.join(","));
   if (address.rms) params.set("red", "rms");
+  if (address.measure !== null) params.set("m", address.measure);
   const filter = formatFilter(address.filter);
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.stage !== null) params.set("stage", address.stage);
+  if (address.hops !== null) params.set("hops", String(address.hops));
   if (address.dialog !== null) params.set("do", address.dialog);
   return params.toString();
 }

@@ -29,6 +29,7 @@ export const SEARCH_HELP = [
   ["match:aligned left:fused", "match"],
   ["note:accepted -note:any", "note"],
   ["alone:fail -alone:none", "alone"],
+  ["reads:Tensor.add.0.forward feeds:…", "along"],
   ["kind:module direction:backward", "kind"],
   ["err>1e-2 in<5%", "errors"],
   ["score>=1 order:10..200", "numbers"],

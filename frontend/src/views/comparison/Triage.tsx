@@ -1,6 +1,8 @@
 import { memo, type ReactNode, useRef, useState } from "react";
 import { fetchByName, useStrip } from "../../api/comparison/nodes";
 import type { Comparison } from "../../api/types";
+import { KEY_HELP } from "../../base/address/keys";
+import { MARKS } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
@@ -9,6 +11,7 @@ import { useWidth } from "../../widgets/basic/useWidth";
 import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
 import { usePainted } from "../../widgets/late/painted";
 import { OrderStrip } from "../../widgets/lists/OrderStrip";
+import { WordMark } from "../../widgets/marks/Mark";
 import { Header } from "../../widgets/page/Header";
 import { Notice } from "../../widgets/page/Notice";
 import { HelpOverlay, PaletteDialog } from "../../widgets/page/overlays";
@@ -23,6 +26,7 @@ import { OriginsProvider } from "./selection/OriginsProvider";
 import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection, useShownCalls } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
+import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
 import { useTriageKeys } from "./useTriageKeys";
 
@@ -62,6 +66,11 @@ const Screen = memo(function Screen() {
   const left = useSplit("tree", share(0.19, 244, 340), 160, 620);
   const right = useSplit("evidence", share(0.36, 460, 760), 320, 1100);
   useKeys({ help: () => setHelp(true) });
+  const marks = MARKS.map((word) => ({
+    id: word,
+    mark: <WordMark word={word} words />,
+    text: t(`classHelp.${word}`),
+  }));
   return (
     <div className={classes.screen}>
       <Header>
@@ -96,6 +105,7 @@ const Screen = memo(function Screen() {
           <PanelBox name="evidence">
             <EvidencePanel />
           </PanelBox>
+          <Stage />
         </div>
       </main>
       <ShownNotice />
@@ -103,7 +113,7 @@ const Screen = memo(function Screen() {
       <CallPalette />
       <TriageKeys />
       <Rest />
-      <HelpOverlay opened={help} onClose={() => setHelp(false)} />
+      <HelpOverlay opened={help} onClose={() => setHelp(false)} keys={KEY_HELP} marks={marks} terms />
     </div>
   );
 });

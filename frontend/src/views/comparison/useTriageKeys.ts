@@ -26,6 +26,9 @@ export function useTriageKeys(): void {
     const tab = PLOTS[index];
     if (tab) update(toPlot(address, tab));
   };
+  const stages: PanelCommand[] = [
+    { id: "path", key: "w", run: () => update({ stage: currentAddress().stage === "path" ? null : "path" }) },
+  ];
   const dialogs = DIALOGS.flatMap(({ id, key, help, ofCall }): PanelCommand[] =>
     key === undefined ? [] : [{ id, key, help, run: () => (!ofCall || selected !== null) && update({ dialog: id }) }],
   );
@@ -58,9 +61,10 @@ export function useTriageKeys(): void {
       escape: () => {
         const now = currentAddress();
         if (now.dialog !== null) update({ dialog: null }, true);
+        else if (now.stage !== null) update({ stage: null });
         else if (isFiltered(now)) clearFilter();
       },
     },
-    dialogs,
+    [...stages, ...dialogs],
   );
 }

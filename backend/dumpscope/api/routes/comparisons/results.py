@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from dumpscope.api.models import trees
 from dumpscope.api.models.base import Page, Phrase
-from dumpscope.api.models.dataflow import Flow
+from dumpscope.api.models.dataflow import Flow, PathView
 from dumpscope.api.models.pairs import (
     Collective,
     CollectivePart,
@@ -45,7 +45,7 @@ from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.api.tree_replies import COMPARISON_TREE, TreePart, tree_levels_reply, tree_reply
 from dumpscope.domain.facts import VERDICT_WORDS
-from dumpscope.index.comparisons.catalogue import find_unit, stored_units, unit_of_pair
+from dumpscope.index.comparisons.catalogue import find_unit, get_comparison, stored_units, unit_of_pair
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
 from dumpscope.index.pair_queries.dataflow import node_flow
 from dumpscope.index.pair_queries.filter_counts import filter_counts
@@ -54,6 +54,7 @@ from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_
 from dumpscope.index.pair_queries.node_details import node_context
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
 from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
+from dumpscope.index.pair_queries.paths.path_view import path_view
 from dumpscope.index.store.page import END
 from dumpscope.texts import english
 
@@ -152,6 +153,28 @@ def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
     unit = find_unit(state.database, comparison_id, step, rank)
     units = stored_units(state.database, comparison_id)
     return reply(Flow.model_validate(node_flow(state.database, unit, name, units)))
+
+
+@router.get("/nodes/{name:anything}/path", response_model=PathView)
+def path(
+    comparison_id: Id,
+    name: Name,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    hops: Annotated[int, Query(ge=1, le=3, description="Steps of data flow before and after the node.")] = 2,
+) -> Response:
+    """Some calls around a node, what they passed to each other, and where the way from the first origin leads through them."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    answer = get_comparison(state.database, comparison_id).answer
+    here = [
+        one.pair
+        for one in (answer.origins if answer else ())
+        if (one.step, one.rank) == (unit.step, unit.rank) and one.pair >= 0
+    ]
+    units = stored_units(state.database, comparison_id)
+    start = here[0] if here else None
+    return reply(PathView.model_validate(path_view(state.database, unit, name, hops=hops, start=start, units=units)))
 
 
 @router.get("/nodes/{name:anything}", response_model=NodeDetail)

@@ -10,6 +10,7 @@ import type { DialogProps } from "./dialogProps";
 import { Matches } from "./Matches";
 import { MatchSearch } from "./MatchSearch";
 import { Policies } from "./Policies";
+import { RankMap } from "./RankMap";
 import { Trends } from "./Trends";
 
 /** Dialogs in a frame with this title, by their ids. */
@@ -19,6 +20,7 @@ const FRAMED: Readonly<Record<string, { title: TextKey; size: "lg" | "xl" | "aut
   assist: { title: "assistant.title", size: "xl", Body: Assistant },
   policy: { title: "policy.title", size: "lg", Body: Policies },
   trends: { title: "trends.title", size: "auto", Body: Trends },
+  ranks: { title: "trends.ranksTitle", size: "auto", Body: RankMap },
 };
 
 /** Dialogs with a frame of their own. */

@@ -20,5 +20,6 @@ export const DIALOGS: readonly DialogEntry[] = [
   { ...REPRODUCE_KEY, ofCall: true },
   { id: "policy", key: "t" },
   { id: "trends" },
+  { id: "ranks" },
   { id: "plan" },
 ];

@@ -51,6 +51,17 @@ export function EvidencePanel() {
               <Icon name="pencil" size={12} />
             </ActionIcon>
           </Tooltip>
+          <Tooltip label={`${t("path.open")} (w)`}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("path.open")}
+              aria-pressed={address.stage === "path"}
+              onClick={() => update({ stage: address.stage === "path" ? null : "path" })}
+              data-testid="open-path"
+            >
+              <Icon name="path" size={12} />
+            </ActionIcon>
+          </Tooltip>
           <Tooltip label={`${t("reproduce.title")} (r)`}>
             <ActionIcon
               size="sm"

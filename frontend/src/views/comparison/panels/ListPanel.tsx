@@ -1,10 +1,12 @@
 import { Button, Select } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { splitSearch } from "../../../base/address/searchTerms";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
+import { currentAddress, useAddress } from "../../../widgets/basic/navigation";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { describeProblem, Empty } from "../../../widgets/basic/States";
 import { useKeys } from "../../../widgets/basic/useKeys";
@@ -125,7 +127,13 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
     return () => clearTimeout(timer);
   }, [text]);
 
-  useKeys({ search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus() });
+  const [, update] = useAddress();
+  useKeys({
+    search: () => {
+      if (currentAddress().stage !== null) flushSync(() => update({ stage: null })); // the list is behind it
+      document.querySelector<HTMLInputElement>("[data-search]")?.focus();
+    },
+  });
   return (
     <SearchField
       className={classes.grow}

@@ -1,0 +1,179 @@
+import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useTranslation } from "../../texts/useTranslation";
+import { Icon } from "../basic/Icon";
+import docked from "../page/Docked.module.css";
+import classes from "./Plots.module.css";
+
+export interface PlotChoice<Tab extends string> {
+  id: Tab;
+  label: string;
+  hint: string;
+}
+
+interface PlotFrameProps<Tab extends string> {
+  /** In the order of their keys. */
+  plots: readonly PlotChoice<Tab>[];
+  shown: Tab;
+  onShow: (tab: Tab) => void;
+  /** Fields that belong to the shown plot. */
+  fields: ReactNode;
+  /** null: the plot has no scale to choose. */
+  log: { checked: boolean; onChange: (log: boolean) => void } | null;
+  /** What the plot can be saved as; null: nothing is drawn yet. */
+  save: ReactNode | null;
+  large: boolean;
+  onLarge: (large: boolean) => void;
+  children: ReactNode;
+}
+
+/** Plots, one at a time, below the line that chooses them. */
+export function PlotFrame<Tab extends string>(props: PlotFrameProps<Tab>) {
+  const { plots, shown, onShow, fields, log, save, large, onLarge, children } = props;
+  const { t } = useTranslation();
+  return (
+    <>
+      <div className={classes.head}>
+        <Tabs className={classes.tabs} value={shown} onChange={(next) => next && onShow(next as Tab)} variant="pills">
+          <Tabs.List aria-label={t("evidence.plots")}>
+            {plots.map(({ id, label, hint }, index) => (
+              <Tabs.Tab
+                key={id}
+                value={id}
+                px={5}
+                py={2}
+                fz={12}
+                title={`${hint} (${index + 1})`}
+                data-testid={`plot-${id}`}
+              >
+                {label}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+        </Tabs>
+        <div className={classes.tools}>
+          {fields}
+          <div className={classes.ends}>
+            {log && (
+              <Checkbox
+                label={t("evidence.log")}
+                title={t("evidence.logHint")}
+                checked={log.checked}
+                onChange={(event) => log.onChange(event.currentTarget.checked)}
+                data-testid="plot-log"
+              />
+            )}
+            <Menu position="bottom-end">
+              <Menu.Target>
+                <Tooltip label={t("evidence.plotSave")}>
+                  <ActionIcon
+                    size="sm"
+                    aria-label={t("evidence.plotSave")}
+                    disabled={save === null}
+                    data-testid="plot-save"
+                  >
+                    <Icon name="save" size={13} />
+                  </ActionIcon>
+                </Tooltip>
+              </Menu.Target>
+              <Menu.Dropdown>{save}</Menu.Dropdown>
+            </Menu>
+            <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
+              <ActionIcon
+                className={docked.resize}
+                size="sm"
+                aria-label={t("evidence.plotLarger")}
+                aria-pressed={large}
+                onClick={() => onLarge(!large)}
+                data-testid="plot-large"
+              >
+                <Icon name="chevron" size={12} turn={large ? 90 : -90} />
+              </ActionIcon>
+            </Tooltip>
+          </div>
+        </div>
+      </div>
+      {children}
+    </>
+  );
+}
+
+interface TensorFieldProps {
+  /** Names of the tensors, as the address has them. */
+  tensors: readonly string[];
+  shown: string;
+  onShow: (tensor: string) => void;
+}
+
+/** Which tensor of the call the plot is about. */
+export function TensorField({ tensors, shown, onShow }: TensorFieldProps) {
+  const { t } = useTranslation();
+  return (
+    <Select
+      aria-label={t("evidence.plotItem")}
+      data-testid="plot-item"
+      w={104}
+      allowDeselect={false}
+      data={[...tensors]}
+      value={shown}
+      onChange={(item) => item !== null && onShow(item)}
+      comboboxProps={{ width: 320, position: "bottom-end" }}
+    />
+  );
+}
+
+/** What a cell of a map holds. */
+export function ReduceField({ rms, onChange }: { rms: boolean; onChange: (rms: boolean) => void }) {
+  const { t } = useTranslation();
+  return (
+    <Select
+      aria-label={t("evidence.reduce")}
+      data-testid="plot-reduce"
+      w={84}
+      allowDeselect={false}
+      data={[
+        { value: "max", label: t("evidence.reduceMax") },
+        { value: "rms", label: t("evidence.reduceRms") },
+      ]}
+      value={rms ? "rms" : "max"}
+      onChange={(reduce) => onChange(reduce === "rms")}
+    />
+  );
+}
+
+interface AxisFieldsProps {
+  shape: readonly number[];
+  axes: readonly number[] | null;
+  onChange: (axes: number[]) => void;
+}
+
+/** Which dimension goes down and which across; choosing one that is taken swaps the two. */
+export function AxisFields({ shape, axes, onChange }: AxisFieldsProps) {
+  const { t } = useTranslation();
+  const [down, across] = axes?.length === 2 ? axes : [shape.length - 2, shape.length - 1];
+  const options = shape.map((size, axis) => ({ value: String(axis), label: `dim ${axis} · ${size}` }));
+  const pick = (place: 0 | 1) => (value: string | null) => {
+    const axis = Number(value);
+    const next = place === 0 ? [axis, axis === across ? down : across] : [axis === down ? across : down, axis];
+    onChange(next as number[]);
+  };
+  return (
+    <>
+      {([down, across] as const).map((axis, place) => (
+        <Select
+          key={place === 0 ? "down" : "across"}
+          aria-label={t(place === 0 ? "evidence.axisDown" : "evidence.axisAcross")}
+          title={t(place === 0 ? "evidence.axisDown" : "evidence.axisAcross")}
+          leftSection={place === 0 ? "↓" : "→"}
+          leftSectionWidth={20}
+          data-testid={place === 0 ? "axis-down" : "axis-across"}
+          w={108}
+          allowDeselect={false}
+          data={options}
+          value={String(axis)}
+          onChange={pick(place as 0 | 1)}
+        />
+      ))}
+    </>
+  );
+}
