@@ -27,8 +27,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from dumpscope.domain.pattern import Pattern
 from dumpscope.domain.records import Int64
+from dumpscope.domain.search.pattern import Pattern
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store import tables
