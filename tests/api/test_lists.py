@@ -203,3 +203,11 @@ def test_calls_are_found_by_expression_and_by_what_they_are_made_of(
     served: Client, fault: str, search: str, count: int
 ) -> None:
     assert served.get(f"/api/comparisons/{fault}/nodes", params={"q": search}).json()["total"] == count
+
+
+def test_every_rule_says_what_it_means_in_both_languages(served: Client, fault: str) -> None:
+    rules = {row["rule"]: row for row in served.get("/api/rules").json()["items"]}
+    assert rules["T-2"]["text"] == "Tensors differ by more than the floor of their dtype."
+    assert "容差" in rules["T-2"]["text_zh"]
+    pairs = served.get(f"/api/comparisons/{fault}/pairs", params={"limit": 200}).json()["items"]
+    assert {pair["rule"] for pair in pairs} <= rules.keys()

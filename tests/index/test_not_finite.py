@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from dumpscope.domain.records import State
-from dumpscope.domain.search.query import parse
+from dumpscope.domain.search.terms import parse
 from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
 from dumpscope.index.pair_queries.item_pairs import list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_at

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.search.pattern import Pattern
-from dumpscope.domain.search.query import LONGEST, Bounds, Term, Words, parse
+from dumpscope.domain.search.terms import LONGEST, Bounds, Term, Words, parse
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
 from dumpscope.index.dump_queries.nodes import node_stack

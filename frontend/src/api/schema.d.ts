@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rules
+         * @description The rules of verdicts (docs/verdicts.md), each with what it says.
+         */
+        get: operations["list_rules_api_rules_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -3908,6 +3928,18 @@ export interface components {
              */
             largest: number | string | null;
         };
+        /**
+         * Rule
+         * @description What gives an item its verdict. rule: its id, as in `rule` of a pair; text: what it says
+         */
+        Rule: {
+            /** Rule */
+            rule: string;
+            /** Text */
+            text: string;
+            /** Text Zh */
+            text_zh: string;
+        };
         /** RuleExample */
         RuleExample: {
             /** Label */
@@ -3924,6 +3956,11 @@ export interface components {
             rules: components["schemas"]["ProposedRule"][];
             now: components["schemas"]["MatchingPreview"];
             after: components["schemas"]["MatchingPreview"];
+        };
+        /** Rules */
+        Rules: {
+            /** Items */
+            items: components["schemas"]["Rule"][];
         };
         /**
          * Run
@@ -4800,6 +4837,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Metrics"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_rules_api_rules_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rules"];
                 };
             };
             /** @description What went wrong. */

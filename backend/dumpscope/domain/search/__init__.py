@@ -1,1 +1,1 @@
-"""What a search of calls asks for: terms, and expressions that are matched in linear time."""
+"""The search language of call lists: its terms, and the regular expressions in it."""

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, VERDICT_WORDS
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions
-from dumpscope.index.pair_queries.search import ABSORBED
+from dumpscope.index.pair_queries.search.clauses import ABSORBED
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 

@@ -12,7 +12,7 @@ from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VE
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, node_standing
-from dumpscope.index.pair_queries.search import ABSORBED, absorbed, labels, search_clauses
+from dumpscope.index.pair_queries.search.clauses import ABSORBED, absorbed, labels, search_clauses
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score, storable
 from dumpscope.index.store.database import Database
@@ -36,7 +36,7 @@ FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
     """verdicts, classes, leftovers: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
-    q: a search (`domain.search.query`), its words parts of either side's name (ASCII letters of either case)
+    q: a search (`domain.search.terms`), its words parts of either side's name (ASCII letters of either case)
     first, last: bounds of the order, inclusive"""
 
     verdicts: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import { toClass } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import { Failure, Loading } from "../basic/States";
+import { Term } from "../late/Term";
 import { ErrorBar } from "../marks/ErrorBar";
 import { ClassMark, MatchChip, NoteChip, UnmatchedChip, VerdictMark } from "../marks/Mark";
 import { FailingMark } from "../marks/PrecheckMark";
@@ -85,10 +86,20 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
           <span className="sr">{t("list.filterClass")}</span>
         </Head>
         <Head>{t("list.name")}</Head>
-        <Head title={`${t("list.inputHint")}: ${t("list.unitHint")}`}>{t("list.input")}</Head>
-        <Head title={`${t("list.outputHint")}: ${t("list.unitHint")}`}>{t("list.output")}</Head>
+        <Head>
+          <Term word="floor" more={`${t("list.inputHint")}: ${t("list.unitHint")}`}>
+            {t("list.input")}
+          </Term>
+        </Head>
+        <Head>
+          <Term word="floor" more={`${t("list.outputHint")}: ${t("list.unitHint")}`}>
+            {t("list.output")}
+          </Term>
+        </Head>
         {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
-        <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
+        <Head>
+          <Term word="reached">{t("list.reached")}</Term>
+        </Head>
       </div>
       <div ref={tall.ref} className={classes.box} role="none" data-rows>
         {calls.problem && (

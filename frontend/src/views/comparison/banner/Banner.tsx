@@ -13,6 +13,7 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { Loading } from "../../../widgets/basic/States";
 import { Hint } from "../../../widgets/late/Hint";
+import { Term } from "../../../widgets/late/Term";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
 import { PlanNotes } from "../plan/PlanNotes";
 import { useOriginWalk } from "../selection/OriginsProvider";
@@ -138,8 +139,11 @@ function OriginLines({ id, origin, summary }: OriginProps) {
             {framePlace(place)}
           </span>
         )}
-        <span className="dim" title={String(origin.confidence)}>
-          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong> (
+        <span className="dim">
+          <Term word="confidence" more={String(origin.confidence)}>
+            {t("comparison.confidence")}
+          </Term>
+          : <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong> (
           {Math.round(100 * origin.confidence)} %)
         </span>
         {origin.explains > 0 && <ExplainedCalls origin={origin} />}
@@ -290,20 +294,23 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
       {CLASSES.filter((cls) => (summary.classes[cls] ?? 0) > 0).map((cls) => {
         const count = summary.classes[cls] ?? 0;
         return (
-          <button
+          <Hint
             key={cls}
-            type="button"
-            className={`plain ${classes.count}`}
-            aria-pressed={active.includes(cls)}
-            title={t("comparison.showClass", {
+            label={`${t(`classes.${cls}`)}: ${t(`classHelp.${cls}`)}\n${t("comparison.showClass", {
               total: formatCount(count),
               cls: t(`classes.${cls}`),
-            })}
-            onClick={() => toggle(cls)}
-            data-testid={`count-${cls}`}
+            })}`}
           >
-            <span className="num">{formatCount(count)}</span> <ClassMark cls={cls} words />
-          </button>
+            <button
+              type="button"
+              className={`plain ${classes.count}`}
+              aria-pressed={active.includes(cls)}
+              onClick={() => toggle(cls)}
+              data-testid={`count-${cls}`}
+            >
+              <span className="num">{formatCount(count)}</span> <ClassMark cls={cls} words plain />
+            </button>
+          </Hint>
         );
       })}
       <UnitMatrix summary={summary} />

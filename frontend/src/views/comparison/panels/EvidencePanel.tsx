@@ -12,6 +12,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
+import { RuleTerm, Term } from "../../../widgets/late/Term";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
 import { MatchActions } from "../dialogs/MatchActions";
@@ -131,8 +132,8 @@ function Reason({ node }: { node: NodeDetail }) {
     <header className={classes.why}>
       <div className={classes.facts}>
         <strong>{t(`classes.${markWord(node.cls, node.verdict)}`)}</strong>
-        <span title={t("evidence.reached")}>
-          {t("list.reached")}: <VerdictMark verdict={node.verdict} />
+        <span>
+          <Term word="reached">{t("list.reached")}</Term>: <VerdictMark verdict={node.verdict} />
         </span>
         {only === null ? (
           <MatchChip match={node.match} confidence={node.confidence} />
@@ -142,7 +143,11 @@ function Reason({ node }: { node: NodeDetail }) {
         {node.golden_name && node.golden_name !== node.name && (
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
         )}
-        {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
+        {node.rule && (
+          <span className="dim">
+            <RuleTerm rule={node.rule}>{t("evidence.rule", { rule: node.rule })}</RuleTerm>
+          </span>
+        )}
         <TicketButton node={node} paragraph={paragraph} />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long paragraph scrolls, which must be possible by keyboard too */}

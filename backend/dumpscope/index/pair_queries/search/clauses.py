@@ -1,4 +1,4 @@
-"""What a search (`domain.search.query`) asks of node pairs, as WHERE clauses."""
+"""What a search (`domain.search.terms`) asks of node pairs, as WHERE clauses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.records import State
 from dumpscope.domain.search.pattern import Pattern
-from dumpscope.domain.search.query import Bounds, Term, Words, parse
+from dumpscope.domain.search.terms import Bounds, Term, Words, parse
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dump_queries.prechecks import alone_clause
 from dumpscope.index.dumps.catalogue import contains
-from dumpscope.index.pair_queries.attributes import attribute_clause, pattern_clause
 from dumpscope.index.pair_queries.notes import note_clause
 from dumpscope.index.pair_queries.paths.links import linked_calls
+from dumpscope.index.pair_queries.search.attributes import attribute_clause, pattern_clause
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS

@@ -1,7 +1,7 @@
 """The search language of call lists: `api:linear err>1e-2 class:origin,amplifier -relu "two words"`, parsed to terms.
 
-A term is a word (part of a name), an expression (`.pattern`) or a key with values; all terms have to hold, `-` before
-one turns it round. What looks like a term with a key that there is not is an error, not a search for its text: it would find
+A term is a word (part of a name), an expression (`search.pattern`) or a key with values; all terms have to hold, `-` before one
+turns it round. What looks like a term with a key that there is not is an error, not a search for its text: it would find
 nothing, and silently.
 """
 
