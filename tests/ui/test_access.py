@@ -74,7 +74,9 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     expect(page.get_by_test_id("chips")).to_contain_text("propagated")
 
 
-@pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek"])
+@pytest.mark.parametrize(
+    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek", "path", "stage"]
+)
 def test_axe_finds_nothing_serious(
     page: Page,
     server: Server,
@@ -91,6 +93,13 @@ def test_axe_finds_nothing_serious(
         page.goto(f"{address}?do={screen}")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.wait_for_load_state("networkidle")
+    elif screen == "path":
+        page.goto(f"{address}?stage=path&hops=3")
+        expect(page.locator("[data-middle]")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+    elif screen == "stage":
+        page.goto(f"{address}?tab=hist&stage=plot")
+        expect(page.get_by_test_id("stage").locator(".main-svg").first).to_be_visible()
     elif screen in ("map", "peek"):
         page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
         shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first

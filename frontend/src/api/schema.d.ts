@@ -7055,6 +7055,8 @@ export interface operations {
                 axes?: string | null;
                 /** @description How a map reduces what a cell holds. */
                 reduce?: "max" | "rms";
+                /** @description Of a histogram: the share of elements up to each value, not counts. */
+                ecdf?: boolean;
             };
             header?: never;
             path: {
@@ -7102,6 +7104,8 @@ export interface operations {
                 axes?: string | null;
                 /** @description How a map reduces what a cell holds. */
                 reduce?: "max" | "rms";
+                /** @description Of a histogram: the share of elements up to each value, not counts. */
+                ecdf?: boolean;
             };
             header?: never;
             path: {

@@ -16,6 +16,7 @@ class FigureRequest:
     """The request for a figure. node: name of either side; pair: key of an item pair
 
     log: logarithmic or linear counts or axes, None for what suits the figure
+    ecdf: a histogram shows the share of elements up to each value instead of counts
     axes, reduce: of a difference map: the dimensions it shows (none for those that tell most), and how others are reduced
     """
 
@@ -24,6 +25,7 @@ class FigureRequest:
     log: bool | None = None
     axes: tuple[int, ...] = ()
     reduce: Reduce = "max"
+    ecdf: bool = False
 
     def by_log(self, usual: bool) -> bool:
         """Whether to draw on a logarithmic scale; `usual` where the request leaves it open."""

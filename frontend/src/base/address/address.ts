@@ -46,6 +46,8 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
+  /** A histogram shows shares instead of counts. */
+  ecdf: boolean;
   stage: Stage | null;
   /** null: as many as the stage has room for. */
   hops: Hops | null;
@@ -75,6 +77,7 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    ecdf: params.get("ecdf") === "1",
     stage: STAGES.find((known) => known === stage) ?? null,
     hops: HOPS.find((known) => known === hops) ?? null,
     dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
@@ -97,6 +100,7 @@ export function formatAddress(address: Address): string {
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.ecdf) params.set("ecdf", "1");
   if (address.stage !== null) params.set("stage", address.stage);
   if (address.hops !== null) params.set("hops", String(address.hops));
   if (address.dialog !== null) params.set("do", address.dialog);

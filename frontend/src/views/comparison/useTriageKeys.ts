@@ -75,6 +75,10 @@ export function useTriageKeys(): void {
       },
     },
     [...sections, ...stages, ...dialogs],
+    (digit) => {
+      const tab = PLOTS[digit - 1];
+      if (tab) update({ ...toPlot(address, tab), stage: "plot" });
+    },
   );
 }
 

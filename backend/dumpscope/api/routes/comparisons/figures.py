@@ -48,8 +48,11 @@ def _wanted(
     ] = None,
     axes: Axes = None,
     reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
+    ecdf: Annotated[
+        bool, Query(description="Of a histogram: the share of elements up to each value, not counts.")
+    ] = False,
 ) -> FigureRequest:
-    return FigureRequest(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
+    return FigureRequest(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce, ecdf=ecdf)
 
 
 class Figure(Wire):

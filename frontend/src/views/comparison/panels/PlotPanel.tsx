@@ -1,8 +1,8 @@
-import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core";
+import { ActionIcon, Checkbox, Menu, Popover, Select, Tooltip } from "@mantine/core";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../../api/comparison/figures";
 import type { NodeDetail, Pair, Values } from "../../../api/types";
-import { PLOTS, type PlotTab, toPlot } from "../../../base/address/address";
+import { type PlotTab, toPlot } from "../../../base/address/address";
 import { toNumber } from "../../../base/numbers/format";
 import { commonShape, writeCsv } from "../../../base/numbers/tensorValues";
 import { useTranslation } from "../../../texts/useTranslation";
@@ -14,8 +14,8 @@ import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import { useSelectByOrder } from "../selection/useCallWalk";
-import evidence from "./EvidencePanel.module.css";
 import classes from "./Plots.module.css";
+import { PlotTabs } from "./PlotTabs";
 import { ValueWindow } from "./ValueWindow";
 
 /** Names of the figures on the server; values are no figure. */
@@ -35,12 +35,12 @@ const FIGURES: Record<PlotTab, string | null> = {
 const OF_TENSOR: ReadonlySet<PlotTab> = new Set(["hist", "pair", "map", "error", "values"]);
 
 interface PlotPanelProps {
-  large: boolean;
-  onLarge: (large: boolean) => void;
+  /** Large, in the place of tree and list. */
+  stage?: boolean;
 }
 
 /** Pictures of the selected call, of one of its tensors, and of the run around it. */
-export function PlotPanel({ large, onLarge }: PlotPanelProps) {
+export function PlotPanel({ stage = false }: PlotPanelProps) {
   const { t } = useTranslation();
   const say = useSay();
   const comparison = useShownComparison();
@@ -64,11 +64,17 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           log: address.log,
           axes: tab === "map" ? address.axes : null,
           reduce: address.rms ? "rms" : "max",
+          ecdf: tab === "hist" && address.ecdf,
         };
   const figure = useFigure(comparison.id, node ? unit : null, query);
   const [values, setValues] = useState<Values | null>(null);
   const moveTo = useCallback((at: number[], keep: boolean) => update({ at }, keep), [update]);
   const shape = commonShape(pair?.target_leaf?.shape ?? null, pair?.golden_leaf?.shape ?? null);
+  const words = { call: selected, item: pair ? itemPath(pair) : "", step: unit?.step, rank: unit?.rank };
+  const title = [
+    t(pair ? "evidence.plotName" : "evidence.plotNameCall", words),
+    `${comparison.target_name} ⇄ ${comparison.golden_name}`,
+  ];
   const file = `${selected ?? "call"} ${t(`evidence.plot.${tab}`)}`;
   const showCell = async (down: Range, across: Range) => {
     const axes = drawnAxes(figure.data?.figure);
@@ -83,123 +89,142 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
     }
   };
   const ready = query !== null && figure.data?.figure != null && !figure.isPlaceholderData;
+  // A click in a list outside of what is open would close it.
+  const inside = { withinPortal: stage };
+  const settings = (
+    <>
+      {about && tensors.length > 1 && pair && (
+        <Select
+          aria-label={t("evidence.plotItem")}
+          data-testid="plot-item"
+          w={104}
+          allowDeselect={false}
+          data={tensors.map((one) => ({ value: itemPath(one), label: itemPath(one) }))}
+          value={itemPath(pair)}
+          onChange={(item) => update({ item })}
+          comboboxProps={{ ...inside, width: stage ? 320 : 260, position: "bottom-end" }}
+        />
+      )}
+      {(tab === "map" ? ready : values !== null && tab === "values") && shape.length > 2 && (
+        <AxisPickers
+          inside={inside}
+          shape={shape}
+          axes={tab === "map" ? (drawnAxes(figure.data?.figure) ?? address.axes) : (values?.axes ?? address.axes)}
+          onChange={(axes) => update({ axes })}
+        />
+      )}
+      {tab === "map" && figure.data?.figure && (
+        <Select
+          aria-label={t("evidence.reduce")}
+          data-testid="plot-reduce"
+          comboboxProps={inside}
+          w={84}
+          allowDeselect={false}
+          data={[
+            { value: "max", label: t("evidence.reduceMax") },
+            { value: "rms", label: t("evidence.reduceRms") },
+          ]}
+          value={address.rms ? "rms" : "max"}
+          onChange={(reduce) => update({ rms: reduce === "rms" }, true)}
+        />
+      )}
+      {tab === "hist" && (
+        <Checkbox
+          label={t("evidence.ecdf")}
+          title={t("evidence.ecdfHint")}
+          checked={address.ecdf}
+          onChange={(event) => update({ ecdf: event.currentTarget.checked }, true)}
+          data-testid="plot-ecdf"
+        />
+      )}
+      {tab !== "values" && figure.data?.figure && (
+        <Checkbox
+          label={t("evidence.log")}
+          title={t("evidence.logHint")}
+          checked={address.log ?? figure.data?.log ?? false}
+          onChange={(event) => update({ log: event.currentTarget.checked }, true)}
+          data-testid="plot-log"
+        />
+      )}
+    </>
+  );
   return (
     <>
       <div className={classes.head}>
-        <Tabs
-          className={classes.tabs}
-          value={tab}
-          onChange={(next) => next && update(toPlot(address, next as PlotTab))}
-          variant="pills"
-        >
-          <Tabs.List aria-label={t("evidence.plots")}>
-            {PLOTS.map((one, index) => (
-              <Tabs.Tab
-                key={one}
-                value={one}
-                px={5}
-                py={2}
-                fz={12}
-                title={`${t(`evidence.plotHint.${one}`)} (${index + 1})`}
-                data-testid={`plot-${one}`}
-              >
-                {t(`evidence.plot.${one}`)}
-              </Tabs.Tab>
-            ))}
-          </Tabs.List>
-        </Tabs>
+        <PlotTabs tab={tab} onTab={(next) => update(toPlot(address, next))} />
         <div className={classes.tools}>
-          {about && tensors.length > 1 && pair && (
-            <Select
-              aria-label={t("evidence.plotItem")}
-              data-testid="plot-item"
-              w={104}
-              allowDeselect={false}
-              data={tensors.map((one) => ({ value: itemPath(one), label: itemPath(one) }))}
-              value={itemPath(pair)}
-              onChange={(item) => update({ item })}
-              comboboxProps={{ width: 320, position: "bottom-end" }}
-            />
-          )}
-          {(tab === "map" ? ready : values !== null && tab === "values") && shape.length > 2 && (
-            <AxisPickers
-              shape={shape}
-              axes={tab === "map" ? (drawnAxes(figure.data?.figure) ?? address.axes) : (values?.axes ?? address.axes)}
-              onChange={(axes) => update({ axes })}
-            />
-          )}
-          {tab === "map" && figure.data?.figure && (
-            <Select
-              aria-label={t("evidence.reduce")}
-              data-testid="plot-reduce"
-              w={84}
-              allowDeselect={false}
-              data={[
-                { value: "max", label: t("evidence.reduceMax") },
-                { value: "rms", label: t("evidence.reduceRms") },
-              ]}
-              value={address.rms ? "rms" : "max"}
-              onChange={(reduce) => update({ rms: reduce === "rms" }, true)}
-            />
-          )}
-          <div className={classes.ends}>
-            {tab !== "values" && figure.data?.figure && (
-              <Checkbox
-                label={t("evidence.log")}
-                title={t("evidence.logHint")}
-                checked={address.log ?? figure.data?.log ?? false}
-                onChange={(event) => update({ log: event.currentTarget.checked }, true)}
-                data-testid="plot-log"
-              />
-            )}
-            <Menu position="bottom-end">
-              <Menu.Target>
-                <Tooltip label={t("evidence.plotSave")}>
-                  <ActionIcon
-                    size="sm"
-                    aria-label={t("evidence.plotSave")}
-                    disabled={tab === "values" ? values === null : !ready}
-                    data-testid="plot-save"
-                  >
-                    <Icon name="save" size={13} />
+          {stage ? (
+            settings
+          ) : (
+            <Popover position="bottom-end" withinPortal>
+              <Popover.Target>
+                <Tooltip label={t("evidence.plotSettings")}>
+                  <ActionIcon size="sm" aria-label={t("evidence.plotSettings")} data-testid="plot-settings">
+                    <Icon name="settings" size={13} />
                   </ActionIcon>
                 </Tooltip>
-              </Menu.Target>
-              <Menu.Dropdown>
-                {query !== null ? (
-                  <>
-                    <Menu.Item onClick={() => void savePlot(box.current, file)} data-testid="plot-png">
-                      PNG
-                    </Menu.Item>
+              </Popover.Target>
+              <Popover.Dropdown
+                className={classes.settings}
+                aria-label={t("evidence.plotSettings")}
+                onKeyDown={(event) => event.key === "Escape" && event.preventDefault()} // it closes this and nothing else
+              >
+                {settings}
+              </Popover.Dropdown>
+            </Popover>
+          )}
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <Tooltip label={t("evidence.plotSave")}>
+                <ActionIcon
+                  size="sm"
+                  aria-label={t("evidence.plotSave")}
+                  disabled={tab === "values" ? values === null : !ready}
+                  data-testid="plot-save"
+                >
+                  <Icon name="save" size={13} />
+                </ActionIcon>
+              </Tooltip>
+            </Menu.Target>
+            <Menu.Dropdown>
+              {query !== null ? (
+                <>
+                  {(["png", "svg"] as const).map((format) => (
                     <Menu.Item
-                      component="a"
-                      href={figureCsvUrl(comparison.id, unit, query)}
-                      download
-                      data-testid="plot-csv"
+                      key={format}
+                      onClick={() => void savePlot(box.current, file, format, title)}
+                      data-testid={`plot-${format}`}
                     >
-                      CSV
+                      {format.toUpperCase()}
                     </Menu.Item>
-                  </>
-                ) : (
-                  <Menu.Item onClick={() => values && saveValues(file, values)} data-testid="plot-csv">
+                  ))}
+                  <Menu.Item
+                    component="a"
+                    href={figureCsvUrl(comparison.id, unit, query)}
+                    download
+                    data-testid="plot-csv"
+                  >
                     CSV
                   </Menu.Item>
-                )}
-              </Menu.Dropdown>
-            </Menu>
-            <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
-              <ActionIcon
-                className={evidence.resize}
-                size="sm"
-                aria-label={t("evidence.plotLarger")}
-                aria-pressed={large}
-                onClick={() => onLarge(!large)}
-                data-testid="plot-large"
-              >
-                <Icon name="chevron" size={12} turn={large ? 90 : -90} />
-              </ActionIcon>
-            </Tooltip>
-          </div>
+                </>
+              ) : (
+                <Menu.Item onClick={() => values && saveValues(file, values)} data-testid="plot-csv">
+                  CSV
+                </Menu.Item>
+              )}
+            </Menu.Dropdown>
+          </Menu>
+          <Tooltip label={t(stage ? "evidence.plotSmaller" : "evidence.plotLarger")}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("evidence.plotLarger")}
+              aria-pressed={stage}
+              onClick={() => update({ tab, stage: stage ? null : "plot" })}
+              data-testid="plot-large"
+            >
+              <Icon name={stage ? "close" : "enlarge"} size={12} />
+            </ActionIcon>
+          </Tooltip>
         </div>
       </div>
       {query === null && node && pair && (
@@ -209,7 +234,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           pair={pair.id}
           axes={address.axes}
           at={address.at}
-          large={large}
+          large={stage}
           onMove={moveTo}
           onShown={setValues}
         />
@@ -220,7 +245,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
       {query !== null && figure.data && !figure.error && (
         <div
           ref={box}
-          className={[figure.isPlaceholderData && classes.busy, tab === "apis" && classes.list]
+          className={[classes.figure, figure.isPlaceholderData && classes.busy, tab === "apis" && classes.list]
             .filter(Boolean)
             .join(" ")}
           aria-busy={figure.isPlaceholderData}
@@ -228,6 +253,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           <Figure
             reply={figure.data}
             label={t(`evidence.plotHint.${tab}`)}
+            title={stage ? title : undefined}
             name={[tab, node?.name, unit?.step, unit?.rank, pair?.id, figure.data.log].join("/")}
             onPick={(order) => void selectByOrder(order)}
             onCell={tab === "map" ? (down, across) => void showCell(down, across) : undefined}
@@ -239,13 +265,14 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
 }
 
 interface AxisPickersProps {
+  inside: { withinPortal: boolean };
   shape: readonly number[];
   axes: readonly number[] | null;
   onChange: (axes: number[]) => void;
 }
 
 /** Which dimension goes down and which across; choosing one that is taken swaps the two. */
-function AxisPickers({ shape, axes, onChange }: AxisPickersProps) {
+function AxisPickers({ inside, shape, axes, onChange }: AxisPickersProps) {
   const { t } = useTranslation();
   const [down, across] = axes?.length === 2 ? axes : [shape.length - 2, shape.length - 1];
   const options = shape.map((size, axis) => ({ value: String(axis), label: `dim ${axis} · ${size}` }));
@@ -264,6 +291,7 @@ function AxisPickers({ shape, axes, onChange }: AxisPickersProps) {
           leftSection={place === 0 ? "↓" : "→"}
           leftSectionWidth={20}
           data-testid={place === 0 ? "axis-down" : "axis-across"}
+          comboboxProps={inside}
           w={108}
           allowDeselect={false}
           data={options}

@@ -1,5 +1,6 @@
 import { useTranslation } from "../../../texts/useTranslation";
 import { Boundary } from "../../../widgets/basic/States";
+import { PlotPanel } from "../panels/PlotPanel";
 import { useSelection } from "../selection/SelectionProvider";
 import { PathPanel } from "./PathPanel";
 import classes from "./Stage.module.css";
@@ -8,11 +9,19 @@ import classes from "./Stage.module.css";
 export function Stage() {
   const { t } = useTranslation();
   const { address, selected } = useSelection();
-  if (address.stage !== "path" || selected === null) return null;
+  const { stage } = address;
+  if (stage === null || selected === null) return null;
+  const label = t(stage === "path" ? "path.title" : "evidence.plots");
   return (
-    <section className={`panel ${classes.stage}`} data-name="stage" data-testid="stage" aria-label={t("path.title")}>
-      <Boundary title={t("app.crashed")} resetKey={`${address.stage} ${selected}`}>
-        <PathPanel selected={selected} />
+    <section className={`panel ${classes.stage}`} data-name="stage" data-testid="stage" aria-label={label}>
+      <Boundary title={t("app.crashed")} resetKey={`${stage} ${selected} ${address.tab}`}>
+        {stage === "path" ? (
+          <PathPanel selected={selected} />
+        ) : (
+          <div className={classes.plot}>
+            <PlotPanel stage />
+          </div>
+        )}
       </Boundary>
     </section>
   );
