@@ -19,6 +19,7 @@ from warm_python import warm_python
 from api.conftest import BASE, Client, compare
 from api.test_comparisons import fits, get
 from dumpscope.api.app import create_app
+from dumpscope.api.routes import figure_replies
 from dumpscope.api.routes.comparisons import figures
 from dumpscope.pipeline.figures.registry import NAMES
 from dumpscope.settings import Settings
@@ -33,7 +34,7 @@ def test_every_figure_is_drawn_in_both_scales_with_words_and_numbers(served: Cli
     for log in (True, False):
         address = f"/api/comparisons/{fault}/figures/{name}"
         figure = get(served, f"{address}?node={ORIGIN}&log={log}")
-        fits(figures.Figure, figure)
+        fits(figure_replies.Figure, figure)
         assert figure["figure"]["data"]
         assert figure["text"]
         assert figure["log"] == log

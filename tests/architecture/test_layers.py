@@ -67,6 +67,7 @@ REASONS: Final = {
             "capture/dumpscope_format/older_python.py",
         ),
         "one rule of the analysis, with its reasons": (
+            "backend/dumpscope/analysis/ranks/strays.py",
             "backend/dumpscope/analysis/classes.py",
             "backend/dumpscope/analysis/overflow/tree.py",
             "backend/dumpscope/analysis/trends.py",
@@ -124,7 +125,7 @@ REASONS: Final = {
         ),
         "below what imports it: merged, rooms of the index would form a circle": (
             "backend/dumpscope/index/comparisons/joined_dumps.py",
-            "backend/dumpscope/index/comparisons/shown_errors.py",
+            "backend/dumpscope/verdict/shown_errors.py",
             "backend/dumpscope/index/pair_queries/node_details.py",
         ),
         "one file form of a dump": (

@@ -74,9 +74,12 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     expect(page.get_by_test_id("chips")).to_contain_text("propagated")
 
 
-@pytest.mark.parametrize(
-    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek", "path", "stage"]
-)
+SCREENS = (
+    "home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "path", "stage",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("screen", SCREENS)
 def test_axe_finds_nothing_serious(
     page: Page,
     server: Server,
@@ -89,7 +92,7 @@ def test_axe_finds_nothing_serious(
         page.goto(server.url)
         expect(page.get_by_role("row").nth(3)).to_be_visible()
         page.get_by_role("button", name="Options").click()
-    elif screen in ("match", "matches", "trends"):
+    elif screen in ("match", "matches", "trends", "ranks"):
         page.goto(f"{address}?do={screen}")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.wait_for_load_state("networkidle")
@@ -152,6 +155,7 @@ UNANSWERED = {
     "match": ("{address}?do=match", COMPARISON + r"/(nodes(?!/)|preview)"),
     "matches": ("{address}?do=matches", COMPARISON + r"/match"),
     "trends": ("{address}?do=trends", COMPARISON + "/trends"),
+    "ranks": ("{address}?do=ranks", COMPARISON + "/rank-map"),
     "peek": ("{address}?tab=values", COMPARISON + r"/pairs/\w+/values"),
     "palette": ("{address}", COMPARISON + r"/nodes\?.*gelu"),
     "dump": ("{dump}", r"/api/dumps/\w+/"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,6 +152,20 @@ def test_counts_of_more_than_one_step_say_so_for_the_list_shows_one(page: Page, 
     page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
     expect(page.get_by_test_id("count-origin")).to_be_visible()
     expect(page.get_by_test_id("banner")).not_to_contain_text("in all steps and ranks:")
+
+
+def test_a_step_that_one_side_has_alone_is_named_and_no_problem(
+    page: Page, server: Server, generated: Path, dumps: Path
+) -> None:
+    folder = generated / "one_step_less"
+    shutil.copytree(dumps / "golden", folder)
+    shutil.rmtree(folder / "step1")
+    banner_of(page, finished(server, folder, dumps / "golden"))
+    note = page.get_by_test_id("units-alone")
+    expect(note).to_have_text("step1 rank0 on one side only")
+    expect(page.get_by_test_id("banner")).not_to_contain_text("problem")
+    note.click()
+    expect(page.get_by_test_id("problems")).to_contain_text("Only the golden has this step")
 
 
 def test_a_run_that_died_is_not_fully_judged_from_a_call_that_can_be_opened(

@@ -23,13 +23,16 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Ser
     running.stop()
 
 
-def drag(page: Page, over: Locator, *paths: Path) -> None:
+DROPPED = ("dragEnter", "dragOver", "drop")
+
+
+def drag(page: Page, over: Locator, *paths: Path, kinds: tuple[str, ...] = DROPPED) -> None:
     """Drop real files and folders, as a file manager does."""
     box = over.bounding_box()
     assert box is not None
     session = page.context.new_cdp_session(page)
     data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
-    for kind in ("dragEnter", "dragOver", "drop"):
+    for kind in kinds:
         session.send(
             "Input.dispatchDragEvent",
             {"type": kind, "x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "data": data},
@@ -70,6 +73,19 @@ def test_two_chosen_folders_lead_to_the_origin(page: Page, fresh: Server, dumps:
     page.get_by_test_id("target-folder-input").set_input_files(dumps / "stat_fault")
     page.get_by_test_id("golden-folder-input").set_input_files(dumps / "stat_golden")
     expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
+
+
+def test_files_held_over_the_page_show_where_they_would_go(page: Page, fresh: Server, dumps: Path) -> None:
+    page.goto(fresh.url)
+    expect(page.get_by_test_id("first-steps")).to_be_visible()
+    overlay, lit = page.get_by_test_id("drop-overlay"), page.get_by_test_id("drop-overlay").locator("[data-over]")
+    for place, side in (("zone-target", "Target"), ("zone-golden", "Golden"), ("drop", "Add a dump")):
+        drag(page, page.get_by_test_id(place), dumps / "golden", kinds=("dragEnter", "dragOver"))
+        expect(overlay).to_contain_text("Two folders dropped at once are compared")
+        expect(lit).to_have_count(1)
+        expect(lit).to_contain_text(side)
+    overlay.dispatch_event("dragleave")  # out of the window
+    expect(overlay).to_have_count(0)
 
 
 def test_two_pasted_server_paths_lead_to_the_origin(page: Page, fresh: Server, dumps: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,28 @@ def test_nothing_is_wider_than_a_phone(
         expect(page.locator("html")).to_have_attribute("lang", language[:2])
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, place
+
+
+@pytest.mark.parametrize(("width", "rows"), [(390, 3), (720, 2)], ids=["phone", "zoomed to 200 %"])
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_no_control_stands_alone_in_a_row_of_a_narrow_header(
+    page_in: Callable[[str], Page], server: Server, dumps: Path, language: str, width: int, rows: int
+) -> None:
+    page = page_in(language)
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    expect(page.locator("html")).to_have_attribute("lang", language[:2])
+    controls = [page.get_by_test_id(name) for name in ("help", "language", "mode", "policy", "export")]
+    tops = []
+    for control in controls:
+        expect(control).to_be_visible()
+        box = control.bounding_box()
+        assert box is not None
+        tops.append(box["y"] + box["height"] / 2)
+    assert abs(tops[0] - tops[1]) < 4
+    assert abs(tops[3] - tops[4]) < 4
+    found = sorted(tops)
+    assert 1 + sum(later - earlier > 15 for earlier, later in pairwise(found)) == rows
 
 
 def test_an_origin_among_strangers_says_that_most_calls_have_no_partner(

@@ -15,7 +15,7 @@ from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.unit.calls import module_of, stack_of
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import Reach
-from dumpscope.domain.facts import Origin
+from dumpscope.domain.facts import GROUP, Origin
 from dumpscope.texts import english
 
 PATH: Final = 40
@@ -56,6 +56,7 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, rank: int, m
         pair=finding.pair,
         evidence_said=evidence,
         advice_said=advice,
+        group=list(finding.group[:GROUP]),
     )
 
 

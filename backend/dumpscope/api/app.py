@@ -28,10 +28,12 @@ from dumpscope.api.routes.comparisons import (
     plans,
     policies,
     results,
+    suspects,
     trends,
 )
 from dumpscope.api.routes.dumps import (
     catalogue as dumps,
+    figures as dump_figures,
     overflow,
     prechecks,
     reproduce,
@@ -97,6 +99,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         server_paths,
         comparisons,
         sample,
+        suspects,  # before results, whose node names hold slashes
         results,
         reproduce,
         runs,
@@ -108,6 +111,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         plans,
         policies,
         figures,
+        dump_figures,
         exports,
         jobs,
         api_docs,

@@ -9,11 +9,13 @@ from dumpscope.cli.printing import line, list_numbers, number, plural, styled
 from dumpscope.domain.coverage import AGREES, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
+from dumpscope.domain.suspects import list_suspects
 from dumpscope.export.report import coverage_sentences, headline, say_confidence, settings_sentences, unjudged_sentence
 from dumpscope.export.stack_frames import describe_call
 from dumpscope.texts import on_ranks, tell, translate, word
 
 _ORIGINS: Final = 5
+_SUSPECTS: Final = 3
 _PROBLEMS: Final = 10
 _UNITS: Final = 8
 _COLOURS: Final = {AGREES: "green", DIVERGED: "red", NOT_FULLY_JUDGED: "yellow"}
@@ -46,6 +48,7 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
             line("   " + tell("cli.what_do", advice=translate(origin.advice, origin.advice_said)))
     if len(answer.origins) > _ORIGINS:
         line("   " + tell("cli.more_json_lists_all", count=len(answer.origins) - _ORIGINS))
+    _print_suspects(answer)
     _print_golden_off(answer)
     line()
     _print_first(answer)
@@ -93,6 +96,19 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         line(styled(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message), "yellow"))
     if len(answer.problems) > _PROBLEMS:
         line(tell("cli.more_problems_json_lists_all", count=len(answer.problems) - _PROBLEMS))
+
+
+def _print_suspects(answer: Answer) -> None:
+    """Where else to look, if there is not one cause to look at."""
+    if len(answer.origins) == 1:
+        return
+    calls = [one for one in list_suspects(answer) if one.kind in ("amplifier", "steep", "structure")][:_SUSPECTS]
+    if calls:
+        line()
+        line(tell("cli.suspects"))
+    for one in calls:
+        where = tell("cli.suspect", node=one.node, step=one.step, rank=one.rank)
+        line(f"   {where} {translate(one.why, one.why_said)}")
 
 
 def _print_call(stack: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 from dumpscope.domain.distances import Distances, Standing
-from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
+from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, UInt8
 from dumpscope.texts import Phrase, phrase
 
 
@@ -242,13 +242,25 @@ class ItemOpinions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How differences went on inside a unit: `reader` received what `maker` made, both node pairs, in the order of the readers;
+    a maker stands before its readers. differs: by node pair, what it received or made differs"""
+
+    reader: Int32
+    maker: Int32
+    differs: Bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOpinions:
-    """Verdict and class per node pair. in_score/out_score: worst item score on each side, nan where none was compared."""
+    """Verdict and class per node pair. in_score/out_score: worst item score on each side, nan where none was compared.
+    spread: how differences went on, None where that was not looked at"""
 
     verdict: Int8
     cls: Int8
     in_score: Float64
     out_score: Float64
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +279,7 @@ class Origin:
     it to the first No that it reaches, both included, [] if it reaches none; spread: other ranks that it reaches, in order
     ranks: all ranks on which the same call goes wrong alike, its own the first; [] where only its own does
     module: path and class of the module around the call, "layers.1.attn.Attn", of the node itself where it is one; "" without one
+    group: further node pairs of the same cause, at most GROUP
     """
 
     step: int
@@ -285,6 +298,12 @@ class Origin:
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)
+    group: list[int] = field(default_factory=list)
+
+    @property
+    def second(self) -> bool:
+        """Whether it stands behind another cause and does not follow from it."""
+        return any(one["id"] in SECOND for one in self.evidence_said)
 
     @property
     def hidden(self) -> bool:
@@ -294,6 +313,36 @@ class Origin:
 
 HIDDEN: Final = frozenset({"origin.hidden", "origin.hidden_after"})
 """Sentences that say so; a stored answer has nothing else to tell it by."""
+
+SECOND: Final = frozenset({"origin.second", "origin.second_born", "origin.second_statistics"})
+"""Sentences of a second cause."""
+
+GROUP: Final = 1000
+"""Node pairs of one cause that are kept."""
+
+SuspectKind = Literal["origin", "second", "amplifier", "steep", "structure", "setting", "blind"]
+"""Why a call is a suspect: it is an origin, or one behind another; made an error much larger, or larger; exists on one side only.
+A setting names no call. blind: no suspect, but the call behind which nothing can be judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A call to look at. times: its output's error divided by its input's, as both are shown; None where one is not known, or 0
+    count: calls that it stands for, one after the other, or that lie behind it; pair: node pair number, -1 without a call
+    stack: the line that makes the call, [] where it is not known; why_said: one sentence"""
+
+    kind: SuspectKind
+    step: int
+    rank: int
+    node: str
+    pair: int
+    why: str
+    why_said: list[Phrase]
+    times: float | None = None
+    count: int = 1
+    module: str = ""
+    stack: list[str] = field(default_factory=list)
+
 
 HIGH: Final = 0.8
 MEDIUM: Final = 0.5

@@ -284,6 +284,16 @@ class RankDump:
     problems: list[Problem] = field(default_factory=list)
 
 
+def module_around(dump: RankDump, entry: int) -> str:
+    """Path and class of the module that an entry of the tree is, or of the innermost one around it; "" where there is none."""
+    while entry >= 0:
+        kind, _, label, _, _ = naming.split(dump.tree.names[entry])
+        if kind == "module":
+            return label
+        entry = int(dump.tree.parent[entry])
+    return ""
+
+
 def modules_around(dump: RankDump) -> list[str]:
     """By entry of the tree: path and class of the module that it is, or of the innermost one around it, as "layers.1.attn.Attn";
     "" where there is none."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import AGREES, DIVERGED, LOST, NOT_FULLY_JUDGED, Coverage
-from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
+from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin, Suspect
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.records import Header, Int32, RankDump
 from dumpscope.errors import Problem
@@ -151,6 +151,7 @@ class Answer:
     settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
     joined: where ranks were joined, which and how
     coverage: what was judged and what not; None in an answer of an older version
+    suspects: calls to look at beside the origins, by step and rank, the most telling first
     """
 
     mode: str
@@ -166,6 +167,7 @@ class Answer:
     reference: Reference | None = None
     joined: Joined | None = None
     coverage: Coverage | None = None
+    suspects: list[Suspect] = field(default_factory=list)
 
     @property
     def diverged(self) -> bool:

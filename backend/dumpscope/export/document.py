@@ -10,10 +10,11 @@ from json.encoder import encode_basestring as _quoted
 from typing import Any, Final
 
 from dumpscope.domain.coverage import GROUPS, Coverage
-from dumpscope.domain.facts import VERDICT_WORDS, Origin
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Suspect
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
+from dumpscope.domain.suspects import list_suspects
 from dumpscope.errors import Problem
 from dumpscope.export.stack_frames import frame_documents, locate_call
 from dumpscope.export.table.cell_text import Cell
@@ -83,6 +84,7 @@ def document(answer: Answer) -> dict[str, Any]:
         "nothing_met": counts.nothing_met,
         "outcome": answer.outcome,
         "coverage": None if answer.coverage is None else coverage_document(answer.coverage),
+        "suspects": [suspect_document(number, one) for number, one in enumerate(list_suspects(answer), start=1)],
     }
 
 
@@ -143,6 +145,24 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "stack": list(origin.stack),
         "frames": frame_documents(origin.stack),
         "hidden": origin.hidden,
+    }
+
+
+def suspect_document(number: int, suspect: Suspect) -> dict[str, Any]:
+    """One suspect with the keys of the JSON document; a setting has no call."""
+    call = suspect.kind != "setting"
+    return {
+        "number": number,
+        "kind": suspect.kind,
+        "step": suspect.step if call else None,
+        "rank": suspect.rank if call else None,
+        "node": suspect.node if call else None,
+        "times": wire(suspect.times),
+        "count": suspect.count,
+        "why": suspect.why,
+        "why_said": suspect.why_said,
+        "module": suspect.module,
+        "called_at": locate_call(suspect.stack),
     }
 
 

@@ -86,6 +86,12 @@ def call_frame(stack: Sequence[str]) -> Frame | None:
     return next(found, None) or user_frame(stack)
 
 
+def call_text(stack: Sequence[str]) -> list[str]:
+    """The text of `call_frame` as a stack of its own, empty where no frame tells."""
+    frame = call_frame(stack)
+    return [] if frame is None else [text for text in stack if parse_frame(text) == frame][:1]
+
+
 def locate_call(stack: Sequence[str]) -> str:
     """`call_frame` as text for programs, "" where no frame tells."""
     frame = call_frame(stack)

@@ -18,6 +18,7 @@ class Lanes:
     """low, high: exponents of the ends of the ordinary range; zeros are drawn one decade below, infinities above.
 
     largest: finite error; the end of a linear axis
+    top: what the lane of infinities is called
     """
 
     low: int
@@ -26,6 +27,7 @@ class Lanes:
     infinite: int
     largest: float
     log: bool = True
+    top: str = "inf"
 
     @property
     def zero_place(self) -> float:
@@ -68,13 +70,13 @@ class Lanes:
             step = 10.0 ** math.floor(math.log10(self.largest))
             step *= next(times for times in (0.1, 0.2, 0.5, 1, 2) if self.largest / (step * times) <= 6)
             even = [(step * count, f"{step * count:.4g}") for count in range(int(self.largest / step + 1e-9) + 1)]
-            return [*even, (self.infinite_place, "inf")] if self.infinite else even
+            return [*even, (self.infinite_place, self.top)] if self.infinite else even
         step = max(1, math.ceil((self.high - self.low) / 9))
         found = [(float(10.0**power), f"1e{power}") for power in range(self.low, self.high + 1, step)]
         if self.zeros:
             found.insert(0, (self.zero_place, "0"))
         if self.infinite:
-            found.append((self.infinite_place, "inf"))
+            found.append((self.infinite_place, self.top))
         return found
 
     def axis(self) -> dict[str, Any]:
@@ -89,7 +91,7 @@ class Lanes:
         }
 
 
-def lanes(*series: Float64, log: bool = True) -> Lanes:
+def lanes(*series: Float64, log: bool = True, top: str = "inf") -> Lanes:
     """Lanes that hold every value of `series` (errors, never negative; nan means not compared)."""
     values = np.concatenate([np.asarray(one, dtype=np.float64).reshape(-1) for one in series] or [np.zeros(0)])
     ordinary = values[np.isfinite(values) & (values > 0)]
@@ -109,4 +111,5 @@ def lanes(*series: Float64, log: bool = True) -> Lanes:
         infinite=int(np.count_nonzero(np.isposinf(values))),
         largest=largest,
         log=log,
+        top=top,
     )

@@ -24,7 +24,7 @@ def floors(context: Context, policy: Policy, factors: Float64, own: Bool | None 
     ones too (a loss in float32 after a bfloat16 net), so no floor is finer than that one. own: but for these item pairs
     """
     both = _floors_of_dtypes(context, policy)
-    coarse = np.where(both > 0, np.maximum(both, _coarsest_common(both[context.pair < context.end])), both)
+    coarse = np.where(both > 0, np.maximum(both, _coarsest_common(context, policy)), both)
     both = coarse if own is None else np.where(own[:, None], both, coarse)
     both = both * factors[context.pair][:, None] if len(factors) else both
     return both[:, 0], both[:, 1]
@@ -32,13 +32,19 @@ def floors(context: Context, policy: Policy, factors: Float64, own: Bool | None 
 
 def _floors_of_dtypes(context: Context, policy: Policy) -> Float64:
     """(bulk, peak) of each item pair, by its own dtypes."""
+    table = _dtype_floors(context, policy)
+    both: Float64 = np.maximum(table[context.t_dtype], table[context.g_dtype])
+    return both
+
+
+def _dtype_floors(context: Context, policy: Policy) -> Float64:
+    """(bulk, peak) of each dtype of the context; 0 for those without, and in the last row, for -1."""
     table = np.zeros((len(context.dtypes) + 1, 2))
     for code, name in enumerate(context.dtypes):
         floor = policy.floors.get(name) or FLOORS.get(name)
         if floor:
             table[code] = floor.bulk, floor.peak
-    both: Float64 = np.maximum(table[context.t_dtype], table[context.g_dtype])
-    return both
+    return table
 
 
 def find_own_rounding(context: Context, facts: Facts, calls: Bool, policy: Policy) -> Bool:
@@ -48,7 +54,7 @@ def find_own_rounding(context: Context, facts: Facts, calls: Bool, policy: Polic
     calls: by node pair, a forward call of a function
     """
     both = _floors_of_dtypes(context, policy)
-    common = _coarsest_common(both[context.pair < context.end])[0]
+    common = _coarsest_common(context, policy)[0]
     tensor = (context.kind == Kind.TENSOR) & ~context.unread
     floating = tensor & (both[:, 0] > 0)
     fine: Bool = floating & (both[:, 0] < common)
@@ -63,13 +69,19 @@ def find_own_rounding(context: Context, facts: Facts, calls: Bool, policy: Polic
     return found
 
 
-def _coarsest_common(both: Float64) -> Float64:
-    """The coarsest floor that a tenth of the float tensors have."""
-    used = both[both[:, 0] > 0]
-    if not len(used):
+def _coarsest_common(context: Context, policy: Policy) -> Float64:
+    """The coarsest (bulk, peak) floor that a tenth of the float tensors of the forward and backward pass have."""
+    table, before = _dtype_floors(context, policy), context.pair < context.end
+    codes = context.t_dtype[before] % len(table) * len(table) + context.g_dtype[before] % len(table)
+    counts = np.bincount(codes, minlength=len(table) ** 2)
+    met = np.flatnonzero(counts)
+    both = np.maximum(table[met // len(table)], table[met % len(table)])
+    floating = both[:, 0] > 0
+    if not floating.any():
         return np.zeros(2)
-    kinds, counts = np.unique(used, axis=0, return_counts=True)
-    often = kinds[counts >= 0.1 * len(used)]
+    kinds, kind = np.unique(both[floating], axis=0, return_inverse=True)
+    counts = np.bincount(kind.reshape(-1), counts[met][floating])
+    often = kinds[counts >= 0.1 * counts.sum()]
     coarsest: Float64 = often.max(axis=0) if len(often) else kinds[np.argmax(counts)]
     return coarsest
 

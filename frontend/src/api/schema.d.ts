@@ -449,6 +449,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/suspects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suspects
+         * @description Where to look, in order: the origins, also of other steps and ranks, causes behind them, the strongest amplifiers, where
+         *     else the error grows, what only one side did, settings that differ.
+         */
+        get: operations["suspects_api_comparisons__comparison_id__suspects_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/nodes/{name}/reach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reach
+         * @description The calls that inherit the difference of a call: the number, the first, and where they stand in strip and tree.
+         */
+        get: operations["reach_api_comparisons__comparison_id__nodes__name__reach_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/tree": {
         parameters: {
             query?: never;
@@ -747,6 +788,26 @@ export interface paths {
          * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one rank, or a row per rank.
          */
         get: operations["trends_api_comparisons__comparison_id__trends_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/rank-map": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ranks
+         * @description Calls of one step in execution order, with verdict and score on every rank; the first step if left out.
+         */
+        get: operations["ranks_api_comparisons__comparison_id__rank_map_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1107,6 +1168,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/prechecks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Of Call
+         * @description Pre-check result of a call of a dump.
+         */
+        get: operations["of_call_api_dumps__dump_id__prechecks__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps/{dump_id}/prechecks/run": {
         parameters: {
             query?: never;
@@ -1348,6 +1429,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/figures/{name}.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Figure Csv
+         * @description The numbers of a figure as a table; 404 if there is nothing to draw.
+         */
+        get: operations["dump_figure_csv_api_dumps__dump_id__figures__name__csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/figures/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Figure
+         * @description `histogram` and `value-map` of one tensor; `value-order` and `api-values` of what all calls put out. `missing` says why
+         *     there is nothing to draw.
+         */
+        get: operations["dump_figure_api_dumps__dump_id__figures__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/items/{item}/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Values
+         * @description Values of a tensor around one element, with all digits.
+         */
+        get: operations["dump_values_api_dumps__dump_id__items__item__values_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/export.{kind}": {
         parameters: {
             query?: never;
@@ -1442,6 +1584,31 @@ export interface components {
             id: string;
             /** Job */
             job: string;
+        };
+        /**
+         * Blind
+         * @description NaN or infinity was made at `node`: of `count` calls behind it nothing can be said.
+         */
+        Blind: {
+            /** Node */
+            node: string;
+            /** Order */
+            order: number;
+            /** Count */
+            count: number;
+            /** Why */
+            why: string;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * CallAlone
+         * @description `result`: null if there is none for this call; `checked`: number of calls of this step and rank that have one
+         */
+        CallAlone: {
+            result: components["schemas"]["NodeAlone"] | null;
+            /** Checked */
+            checked: number;
         };
         /** ChangedCall */
         ChangedCall: {
@@ -1706,7 +1873,10 @@ export interface components {
             /** Name */
             name: string;
         };
-        /** DumpLeaf */
+        /**
+         * DumpLeaf
+         * @description `id`: number of the record in its step and rank
+         */
         DumpLeaf: {
             /** Name */
             name: string;
@@ -1748,6 +1918,8 @@ export interface components {
             value: string | null;
             /** Data Name */
             data_name: string | null;
+            /** Id */
+            id: number;
             producer: components["schemas"]["Producer"] | null;
         };
         /**
@@ -1774,7 +1946,10 @@ export interface components {
             /** Path */
             path: string[];
         };
-        /** DumpNodeRow */
+        /**
+         * DumpNodeRow
+         * @description `output`: null if the call put out no tensor; `alone`: its pre-check result, null if it has none
+         */
         DumpNodeRow: {
             /** Ordinal */
             ordinal: number;
@@ -1786,6 +1961,9 @@ export interface components {
             direction: string;
             /** Order */
             order: number;
+            output: components["schemas"]["RowOutput"] | null;
+            /** Alone */
+            alone: ("pass" | "warning" | "fail" | "skip") | null;
         };
         /**
          * DumpPrecheck
@@ -2257,7 +2435,7 @@ export interface components {
             /** Own Data */
             own_data: number[];
             /** Strays */
-            strays: components["schemas"]["Stray"][];
+            strays: components["schemas"]["dumpscope__api__models__plans__Stray"][];
         };
         /** JoinedUnit */
         JoinedUnit: {
@@ -3480,6 +3658,39 @@ export interface components {
             examples: components["schemas"]["RuleExample"][];
         };
         /**
+         * RankMapPage
+         * @description `ranks`: the columns.
+         */
+        RankMapPage: {
+            /** Step */
+            step: number;
+            /** Ranks */
+            ranks: number[];
+            /** Items */
+            items: components["schemas"]["RankMapRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
+         * RankMapRow
+         * @description `verdicts`: a letter per rank: `y`es, `w`arning, `n`o, `?` not comparable, `-` the rank does not make the call; `scores`:
+         *     the largest error by rank in floors, three digits, null where nothing was compared; `no`: on how many ranks it is No.
+         */
+        RankMapRow: {
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /** Verdicts */
+            verdicts: string;
+            /** Scores */
+            scores: (number | string | null)[];
+            /** No */
+            no: number;
+        };
+        /**
          * RankRun
          * @description `run` is null if no file beside the dump says so, and for a dump that an older version read.
          */
@@ -3489,6 +3700,26 @@ export interface components {
             /** Rank */
             rank: number;
             run: components["schemas"]["Run"] | null;
+        };
+        /**
+         * Reach
+         * @description The calls that inherit the difference of `node`, directly or through others. `count` is null if the result was stored
+         *     before this was kept; `first`: the first of them; `runs`: first and last bucket of each run of buckets of `strip` that
+         *     hold one; `entries`: those of the given rows of the tree that are or hold one.
+         */
+        Reach: {
+            /** Node */
+            node: string;
+            /** Count */
+            count: number | null;
+            first: components["schemas"]["NodeRow"] | null;
+            /** Runs */
+            runs: [
+                number,
+                number
+            ][];
+            /** Entries */
+            entries: number[];
         };
         /**
          * Reached
@@ -3545,6 +3776,26 @@ export interface components {
             labels: number;
             /** Pairs */
             pairs: number;
+        };
+        /**
+         * RowOutput
+         * @description The first output tensor of a call. `largest`: its largest magnitude
+         */
+        RowOutput: {
+            /** Dtype */
+            dtype: string | null;
+            /** Shape */
+            shape: number[] | null;
+            /**
+             * Norm
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            norm: number | string | null;
+            /**
+             * Largest
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            largest: number | string | null;
         };
         /** RuleExample */
         RuleExample: {
@@ -3705,20 +3956,6 @@ export interface components {
             /** Last */
             last: number;
         };
-        /**
-         * Stray
-         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
-         */
-        Stray: {
-            /** Ranks */
-            ranks: number[];
-            /** Node */
-            node: string;
-            /** Item */
-            item: string;
-            /** Items */
-            items: number;
-        };
         /** Strip */
         Strip: {
             /** Total */
@@ -3789,6 +4026,8 @@ export interface components {
             };
             /** Units */
             units: components["schemas"]["UnitBrief"][];
+            /** Strays */
+            strays: components["schemas"]["dumpscope__api__models__comparisons__Stray"][];
             reference: components["schemas"]["Reference"] | null;
             /**
              * Outcome
@@ -3796,6 +4035,79 @@ export interface components {
              */
             outcome: "agrees" | "diverged" | "not_fully_judged";
             coverage: components["schemas"]["Coverage"] | null;
+        };
+        /**
+         * Suspect
+         * @description `number` counts from 1; `times`: error of the output divided by that of the input, both as shown, null where that is not
+         *     known; `count`: calls that it stands for; errors and scores as of `NodeRow`, null for a setting, which names no call;
+         *     `called_at`: the innermost line that is neither torch's nor a framework's.
+         */
+        Suspect: {
+            /** Number */
+            number: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "origin" | "second" | "amplifier" | "steep" | "structure" | "setting" | "blind";
+            /** Step */
+            step: number | null;
+            /** Rank */
+            rank: number | null;
+            /** Node */
+            node: string | null;
+            /** Address */
+            address: string | null;
+            /** Order */
+            order: number | null;
+            /** Cls */
+            cls: string | null;
+            /**
+             * In Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            in_score: number | string | null;
+            /**
+             * Out Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_score: number | string | null;
+            /**
+             * In Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            in_error: number | string | null;
+            /**
+             * Out Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_error: number | string | null;
+            /**
+             * Times
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            times: number | string | null;
+            /** Count */
+            count: number;
+            /** Why */
+            why: string;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][];
+            /** Module */
+            module: string;
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
+            /** Called At */
+            called_at: string;
+        };
+        /**
+         * Suspects
+         * @description At most 10, in the order in which to look at them; none if both runs agree.
+         */
+        Suspects: {
+            /** Items */
+            items: components["schemas"]["Suspect"][];
+            blind: components["schemas"]["Blind"] | null;
         };
         /**
          * TakenPrecheck
@@ -3806,6 +4118,46 @@ export interface components {
             rows: number;
             /** Unknown */
             unknown: number;
+        };
+        /**
+         * TensorPlaces
+         * @description Interesting indices: the largest magnitude, the first NaN or infinity.
+         */
+        TensorPlaces: {
+            /** Largest */
+            largest: number[] | null;
+            /** Lost */
+            lost: number[] | null;
+        };
+        /**
+         * TensorValues
+         * @description `rows`: numbers as texts with all digits, from index `row` and `column` on along `axes` (down and across; only across for a
+         *     vector), including `at`. `places` only if `at` and `within` were left out; `missing` says why there is nothing.
+         */
+        TensorValues: {
+            /** Item */
+            item: string;
+            /** Dtype */
+            dtype: string | null;
+            /** Shape */
+            shape: number[] | null;
+            /** At */
+            at: number[] | null;
+            /** Axes */
+            axes: number[];
+            /** Row */
+            row: number;
+            /** Column */
+            column: number;
+            /** Rows */
+            rows: (string | null)[][];
+            places: components["schemas"]["TensorPlaces"] | null;
+            /** Text */
+            text: string;
+            /** Missing */
+            missing: string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
         };
         /** TreeCounts */
         TreeCounts: {
@@ -4249,6 +4601,39 @@ export interface components {
             missing: string | null;
             /** Said */
             said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * Stray
+         * @description A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
+         *     first call that is No.
+         */
+        dumpscope__api__models__comparisons__Stray: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** No */
+            no: number;
+            /** Usual */
+            usual: number;
+            /** Others */
+            others: number;
+            /** Node */
+            node: string;
+        };
+        /**
+         * Stray
+         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
+         */
+        dumpscope__api__models__plans__Stray: {
+            /** Ranks */
+            ranks: number[];
+            /** Node */
+            node: string;
+            /** Item */
+            item: string;
+            /** Items */
+            items: number;
         };
     };
     responses: never;
@@ -5329,6 +5714,84 @@ export interface operations {
             };
         };
     };
+    suspects_api_comparisons__comparison_id__suspects_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suspects"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reach_api_comparisons__comparison_id__nodes__name__reach_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description As of `strip`. */
+                buckets?: number;
+                /** @description Rows of the tree; several times or with commas. */
+                entry?: string[];
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reach"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     tree_api_comparisons__comparison_id__tree_get: {
         parameters: {
             query?: {
@@ -5984,6 +6447,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrendPage"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    ranks_api_comparisons__comparison_id__rank_map_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Calls to list. */
+                kind?: "module" | "api" | "all";
+                /** @description Part of a name. */
+                q?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it ends earlier where there are many steps. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RankMapPage"];
                 };
             };
             /** @description What went wrong. */
@@ -6732,6 +7237,44 @@ export interface operations {
             };
         };
     };
+    of_call_api_dumps__dump_id__prechecks__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallAlone"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     run_api_dumps__dump_id__prechecks_run_post: {
         parameters: {
             query?: never;
@@ -7164,6 +7707,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Values"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_figure_csv_api_dumps__dump_id__figures__name__csv_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Call the figure is about or marks. */
+                node?: string | null;
+                /** @description `id` of a record of a call. */
+                item?: number | null;
+                /** @description Logarithmic counts or axes; what suits the figure when left out. */
+                log?: boolean | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                /** @description How a map reduces what a cell holds. */
+                reduce?: "max" | "rms";
+                /** @description What is shown of outputs; what was recorded when left out. */
+                measure?: ("norm" | "max") | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The numbers behind the figure. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": unknown;
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_figure_api_dumps__dump_id__figures__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Call the figure is about or marks. */
+                node?: string | null;
+                /** @description `id` of a record of a call. */
+                item?: number | null;
+                /** @description Logarithmic counts or axes; what suits the figure when left out. */
+                log?: boolean | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                /** @description How a map reduces what a cell holds. */
+                reduce?: "max" | "rms";
+                /** @description What is shown of outputs; what was recorded when left out. */
+                measure?: ("norm" | "max") | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Figure"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_values_api_dumps__dump_id__items__item__values_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Index of an element, as `3,5`; the worst when left out. */
+                at?: string | null;
+                /** @description Without `at`: the worst element of a part, as `0:4-8,2:0-16` (dimension:start-stop). */
+                within?: string | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                rows?: number;
+                columns?: number;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                item: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorValues"];
                 };
             };
             /** @description What went wrong. */

@@ -60,6 +60,7 @@ export type Summary = Schemas["Summary"];
 export type Coverage = Schemas["Coverage"];
 export type TrialTensor = Schemas["TrialTensor"];
 export type TrendCell = Schemas["TrendCell"];
+export type RankMapRow = Schemas["RankMapRow"];
 export type TrendPage = Schemas["TrendPage"];
 export type TrendRow = Schemas["TrendRow"];
 export type ValueCell = Schemas["ValueCell"];

@@ -239,12 +239,10 @@ def _find_run_again(columns: NodeColumns) -> Bool:
     backward call, which used their results. Calls after the last backward call belong to an optimizer."""
     found = np.zeros(len(columns), bool)
     leaf = np.flatnonzero(columns.leaf & (columns.kind != NodeKind.GRADIENT) & ~columns.alone)
-    bad = within = False
-    for pair in leaf[::-1].tolist():
-        if columns.direction[pair] == Direction.BACKWARD:
-            found[pair], bad, within = bad, False, True
-        else:
-            bad = bad or (within and columns.made_different(pair))
+    backward = columns.direction[leaf] == Direction.BACKWARD
+    calls = np.flatnonzero(backward)
+    wrong = np.append(0, np.cumsum((columns.out_score > columns.threshold)[leaf] & ~backward))
+    found[leaf[calls[:-1]]] = wrong[calls[1:]] > wrong[calls[:-1]]
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dumpscope.domain.records import Direction, NodeKind, Nodes, RankDump, modules_around
+from dumpscope.domain.records import Direction, NodeKind, Nodes, RankDump, module_around
 
 
 def forward_of(nodes: Nodes, node: int) -> int:
@@ -26,9 +26,7 @@ def module_of(dump: RankDump, node: int) -> str:
         return ""
     if dump.nodes.kind[node] == NodeKind.GRADIENT and dump.nodes.label[node] >= 0:
         return dump.nodes.labels[int(dump.nodes.label[node])]
-    around = modules_around(dump)
-    forward = forward_of(dump.nodes, node)
-    return around[node] or (around[forward] if forward >= 0 else "")
+    return module_around(dump, node) or module_around(dump, forward_of(dump.nodes, node))
 
 
 def stack_of(dump: RankDump, node: int) -> list[str]:

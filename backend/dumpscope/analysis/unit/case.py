@@ -59,6 +59,7 @@ class Case:
     """All that the rules look at. first_item: first item pair of each node pair, and the number of item pairs at the end
 
     check_picks: what the tensors of a node pair that sorts or picks show, None where they cannot be read
+    makers: what `dataflow.find_makers` found, by whether for the golden
     """
 
     target: RankDump
@@ -72,6 +73,7 @@ class Case:
     first_item: Int64 = field(repr=False)
     history: History = field(default_factory=History)
     check_picks: Callable[[int], PickCheck | None] = field(default=_know_nothing, repr=False)
+    makers: dict[bool, Int64] = field(default_factory=dict, repr=False)
 
     @cached_property
     def received(self) -> Bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dumpscope.analysis.unit.case import RECEIVED, Case
 from dumpscope.analysis.unit.gather_columns import leaf_pairs
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import ItemPairs, NodePairs, Verdict
+from dumpscope.domain.facts import ItemPairs, NodePairs, Spread, Verdict
 from dumpscope.domain.records import Bool, Direction, Int32, Int64, Items, Kind, NodeKind, RankDump, State
 from dumpscope.domain.result import MeasuredUnit, ResultTree
 
@@ -60,6 +60,11 @@ class Flow:
             path.append(goal)
             goal = came_from[goal]
         return Reach(nodes=len(explained) - len(own), path=path[::-1], pairs=frozenset(came_from))
+
+    def find_spread(self) -> Spread:
+        """How differences went on in the unit, for reaches that are asked for later."""
+        edges = np.array(self._edges, np.int32).reshape(-1, 2)
+        return Spread(reader=edges[:, 0], maker=edges[:, 1], differs=self._differs)
 
     def _find_around(self, pairs: Iterable[int]) -> set[int]:
         """The node pairs around these in the module tree that differ too."""
@@ -136,6 +141,8 @@ class Flow:
 def find_makers(case: Case, *, golden: bool = False) -> Int64:
     """Per item pair the node pair of the leaf call before it that put out the same tensor; -1 for what no dumped call made, for
     outputs, and for constants without a named producer. golden: by what the golden stored"""
+    if golden in case.makers:
+        return case.makers[golden]
     context, side, rows = case.context, case.target, case.context.target
     if golden:
         side, rows = case.golden, case.context.golden
@@ -143,7 +150,8 @@ def find_makers(case: Case, *, golden: bool = False) -> Int64:
     leaf = case.columns.leaf
     made = _find_sources(context, side.items, rows, leaf, case.received, context.pair)
     maker = np.where(case.received, _pair_of(made, context), -1)
-    return np.where((maker >= 0) & leaf[maker], maker, -1)
+    case.makers[golden] = np.where((maker >= 0) & leaf[maker], maker, -1)
+    return case.makers[golden]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from dumpscope.analysis.unit import noise
@@ -12,9 +14,24 @@ from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, Method, NodePairs, Outcome, Verdict
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role, State
+from dumpscope.domain.records import (
+    Bool,
+    Direction,
+    Float64,
+    Int8,
+    Int32,
+    Int64,
+    Kind,
+    NodeKind,
+    Nodes,
+    RankDump,
+    Role,
+    State,
+)
 from dumpscope.domain.result import ResultTree
 from dumpscope.verdict.score import is_exact_kind
+
+_Column = TypeVar("_Column", Int8, Int32)
 
 
 def gather_columns(
@@ -129,18 +146,25 @@ def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
 
 def name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
     """By node pair: name, label, kind and direction."""
-    names: list[str] = []
-    labels: list[str] = []
-    kind = np.zeros(len(pairs), np.int8)
-    direction = np.zeros(len(pairs), np.int8)
-    for i, (t, g) in enumerate(zip(pairs.target.tolist(), pairs.golden.tolist(), strict=True)):
-        nodes, node = (target.nodes, t) if t >= 0 else (golden.nodes, g)
-        names.append(nodes.names[node])
-        code = nodes.label[node]
-        labels.append(nodes.labels[code] if code >= 0 else nodes.names[node])
-        kind[i] = nodes.kind[node]
-        direction[i] = nodes.direction[node]
+    own, lone = pairs.target.tolist(), pairs.golden.tolist()
+    known = [_labels(dump.nodes) for dump in (target, golden)]
+    t_names, g_names = target.nodes.names, golden.nodes.names
+    names = [t_names[t] if t >= 0 else g_names[g] for t, g in zip(own, lone, strict=True)]
+    labels = [known[0][t] if t >= 0 else known[1][g] for t, g in zip(own, lone, strict=True)]
+    kind = _of_either(pairs, target.nodes.kind, golden.nodes.kind)
+    direction = _of_either(pairs, target.nodes.direction, golden.nodes.direction)
     return names, labels, kind, direction
+
+
+def _labels(nodes: Nodes) -> list[str]:
+    """By node its label, its name where it has none."""
+    labels = nodes.labels
+    return [labels[code] if code >= 0 else name for code, name in zip(nodes.label.tolist(), nodes.names, strict=True)]
+
+
+def _of_either(pairs: NodePairs, target: _Column, golden: _Column) -> _Column:
+    """By node pair the target's number, the golden's where the target has no node."""
+    return np.where(pairs.target >= 0, _take(target, pairs.target), _take(golden, pairs.golden))
 
 
 def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
@@ -209,17 +233,26 @@ class _SavedValues:
         tree: ResultTree,
         entry: Int64,
     ) -> None:
-        index = np.where(
-            pairs.target >= 0, _take(target.nodes.index, pairs.target), _take(golden.nodes.index, pairs.golden)
-        )
+        index = _of_either(pairs, target.nodes.index, golden.nodes.index)
         self.label = code_labels(labels)
-        self.call = self.label * (int(index.max(initial=0)) + 2) + index
+        calls = self.label * (int(index.max(initial=0)) + 2) + index
+        self.call = np.unique(calls, return_inverse=True)[1].astype(np.int64)
         self.forward = direction == Direction.FORWARD
         self.backward = direction == Direction.BACKWARD
         self.api = kind == NodeKind.API
         self.module = kind == NodeKind.MODULE
         self.gradient = kind == NodeKind.GRADIENT
         self.home = self._find_homes(tree, entry)
+        self.run_again = self._find_apis_run_again()
+
+    def _find_apis_run_again(self) -> Int64:
+        """Forward calls behind the first backward one, and the backward calls of the same APIs."""
+        begin = int(np.argmax(self.backward)) if self.backward.any() else len(self.backward)
+        again = self.api & self.forward
+        again[:begin] = False
+        calls = again | (self.api & self.backward)
+        found: Int64 = np.flatnonzero(calls & np.isin(self.label, self.label[again]))
+        return found
 
     def _find_homes(self, tree: ResultTree, entry: Int64) -> Int64:
         """Label of the module around each API call, of the forward call for a backward one; -1 where there is none."""
@@ -256,24 +289,20 @@ class _SavedValues:
         """For a backward call the largest value of the calls of its API that ran between backward calls before it: a checkpoint
         runs forward calls again under new numbers, and it is those whose values are used."""
         found = np.full(len(combined), np.nan)
-        if not self.backward.any() or not (self.forward & self.api)[int(np.argmax(self.backward)) :].any():
-            return found
+        pairs = self.run_again
         largest: dict[int, float] = {}
-        begun = False
-        for pair, (label, value) in enumerate(zip(self.label.tolist(), combined.tolist(), strict=True)):
-            begun = begun or bool(self.backward[pair])
-            if not begun or not self.api[pair]:
-                continue
-            if self.backward[pair]:
+        columns = pairs.tolist(), self.backward[pairs].tolist(), self.label[pairs].tolist(), combined[pairs].tolist()
+        for pair, backward, label, value in zip(*columns, strict=True):
+            if backward:
                 found[pair] = largest.get(label, np.nan)
-            elif self.forward[pair] and not np.isnan(value):
+            elif not np.isnan(value):
                 largest[label] = max(largest.get(label, 0.0), value)
         return found
 
 
-def _take(column: Int32, index: Int32) -> Int32:
+def _take(column: _Column, index: Int32) -> _Column:
     """column[index]; -1 throughout where the side has no node at all."""
-    taken: Int32 = column[index] if len(column) else np.full(len(index), -1, np.int32)
+    taken: _Column = column[index] if len(column) else np.full(len(index), -1, column.dtype)
     return taken
 
 
@@ -283,10 +312,9 @@ def code_labels(labels: list[str]) -> Int64:
     return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
 
 
-def _look_up(key: Int64, value: Float64, where: Bool) -> Float64:
-    """For every row the largest value of the rows in `where` that have its key, nan where there is none."""
-    keys, code = np.unique(key, return_inverse=True)
-    best = np.full(len(keys), np.nan)
+def _look_up(code: Int64, value: Float64, where: Bool) -> Float64:
+    """For every row the largest value of the rows in `where` that have its code, nan where there is none. Codes begin at 0."""
+    best = np.full(int(code.max(initial=-1)) + 1, np.nan)
     np.fmax.at(best, code[where], value[where])
     found: Float64 = best[code]
     return found

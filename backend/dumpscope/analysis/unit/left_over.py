@@ -79,25 +79,25 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
     rows = np.flatnonzero(wanted & (context.kind == Kind.TENSOR))
     received = np.isin(context.role[rows], (Role.INPUT, Role.KWARG)).tolist()
     gradient = (kind[context.pair[rows]] == NodeKind.GRADIENT).tolist()
-    known = [left.get(code, 1.0) for code in codes[rows].tolist()]
-    pairs, own = context.pair[rows].tolist(), codes[rows].tolist()
+    pairs, codes_here, shares = context.pair[rows].tolist(), codes[rows].tolist(), share[rows].tolist()
     last, before, taken = 1.0, -1, -1.0
-    for place, (pair, row, code) in enumerate(zip(pairs, rows.tolist(), own, strict=True)):
+    for place, (pair, code) in enumerate(zip(pairs, codes_here, strict=True)):
         if pair != before:  # `last` stays that of the backward call before, until this one has shown what it received
             before, taken = pair, -1.0
-        here = min(known[place], left.get(code, 1.0))
+        here = left.get(code, 1.0)
         if gradient[place]:
-            share[row] = min(share[row], here if here < 1 else last)
+            if here == 1:
+                here = last
         elif received[place]:
-            taken = max(taken, here)
-            last = taken
-            share[row] = min(share[row], here)
+            last = taken = here if here > taken else taken
         else:
             if taken < 0:
                 last = 1.0
-            share[row] = min(share[row], here, last)
-            if share[row] < 1:
-                left.setdefault(code, float(share[row]))
+            here = min(here, last, shares[place])
+            if here < 1:
+                left.setdefault(code, here)
+        shares[place] = min(shares[place], here)
+    share[rows] = shares
 
 
 def _fold(context: Context, pair: Int32, size: Float64) -> Float64:

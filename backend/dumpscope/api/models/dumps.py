@@ -48,12 +48,25 @@ class Leaf(Wire):
     data_name: str | None
 
 
+class RowOutput(Wire):
+    """The first output tensor of a call. `largest`: its largest magnitude"""
+
+    dtype: str | None
+    shape: list[int] | None
+    norm: Real
+    largest: Real
+
+
 class DumpNodeRow(Wire):
+    """`output`: null if the call put out no tensor; `alone`: its pre-check result, null if it has none"""
+
     ordinal: int
     name: str
     kind: str
     direction: str
     order: int
+    output: RowOutput | None
+    alone: Literal["pass", "warning", "fail", "skip"] | None
 
 
 class Producer(Wire):
@@ -65,6 +78,9 @@ class Producer(Wire):
 
 
 class DumpLeaf(Leaf):
+    """`id`: number of the record in its step and rank"""
+
+    id: int
     producer: Producer | None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, select, update
 
 from dumpscope.domain.coverage import coverage_from
-from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached, Suspect
 from dumpscope.domain.joined import joined_from
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Counts, FirstNo, GoldenOff, Reference, Side
@@ -351,6 +351,7 @@ def _answer(text: str | None) -> Answer | None:
         reference=_reference(data.get("reference")),
         joined=joined_from(data.get("joined")),
         coverage=coverage_from(data.get("coverage")),
+        suspects=[Suspect(**one) for one in data.get("suspects", ())],
     )
 
 

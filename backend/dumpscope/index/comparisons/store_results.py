@@ -23,7 +23,6 @@ from dumpscope.domain.records import Direction, Int8, Int64, State
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons import distances
-from dumpscope.index.comparisons.shown_errors import node_errors
 from dumpscope.index.dumps.store_rank import parent_keys, take
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import (
@@ -32,6 +31,7 @@ from dumpscope.index.store.codec import (
     pack_flags,
     pack_histograms,
     pack_makers,
+    pack_spread,
     pack_states,
     phrases_to_json,
     severities,
@@ -43,6 +43,7 @@ from dumpscope.index.store.owners import BATCH, UNITS, Draft, draft
 from dumpscope.index.store.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.store.texts import intern_texts
 from dumpscope.texts import say
+from dumpscope.verdict.shown_errors import node_errors
 
 OPINION_COLUMNS = ("verdict", "cls", "in_score", "severity", "yes", "na", "warning", "no")
 ROLLUP_COLUMNS = ("yes", "na", "warning", "no", "origin")
@@ -82,7 +83,7 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
         _store_items(new, unit)
         _store_tensors(new, unit.facts)
         new.append(tables.distance, distances.item_columns(tables.key(new.id), unit.facts, unit.item_opinions))
-        new.append(tables.flow, [[tables.key(new.id)], [_flow(unit)]])
+        new.append(tables.flow, [[tables.key(new.id)], [_flow(unit)], [_spread(unit.node_opinions)]])
     return new.id
 
 
@@ -105,6 +106,9 @@ def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpin
     old_places, new_places = list(_rollups(old, old.node_opinions).T), list(_rollups(old, nodes).T)
     _update_changed(database, tables.place, ROLLUP_COLUMNS, old_places, new_places, base)
     with database.write() as connection:
+        if nodes.spread is not None:
+            flow = update_rows(tables.flow).where(tables.flow.c.id == base)
+            connection.execute(flow.values(spread=_spread(nodes)))
         connection.execute(
             update_rows(tables.unit)
             .where(tables.unit.c.id == unit_id)
@@ -136,7 +140,11 @@ def _add_flow(database: Database, unit_id: int, unit: Unit) -> None:
     if not known:
         makers = _flow(unit)
         with database.write() as connection:
-            insert(connection, tables.flow, [[base], [makers]])
+            insert(connection, tables.flow, [[base], [makers], [None]])
+
+
+def _spread(nodes: NodeOpinions) -> bytes | None:
+    return None if nodes.spread is None else pack_spread(nodes.spread)
 
 
 def _flow(unit: Unit) -> bytes:

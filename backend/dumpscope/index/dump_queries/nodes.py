@@ -50,10 +50,12 @@ class Producer:
 class NodeRecords:
     """A node with its records (at most ITEM_LIMIT of `item_count`), call stack innermost first, relatives and ancestors.
 
+    first_item: number of the first of `items` in its step and rank
     producers: of each of `items` the record that made it, None where nothing tells
     """
 
     name: str
+    first_item: int
     items: list[Leaf]
     producers: list[Producer | None]
     item_count: int
@@ -85,7 +87,9 @@ def list_nodes(
             key = (database.url, "nodes", rank.dump, rank.id, q)
             numbers: Numbers = KEPT_NUMBERS.get(key, lambda: numbers_of(connection, found)) if q else range(rank.nodes)
             if around is not None:
-                at = max(position_of(numbers, _entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0)
+                at = max(
+                    position_of(numbers, find_entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0
+                )
             shown = [tables.key(rank.id, int(number)) for number in numbers[at or 0 : (at or 0) + limit]]
             there, start, total = [entry.id.in_(shown)], at, len(numbers)
         else:
@@ -109,7 +113,7 @@ def list_nodes(
     return Page(rows=kept_rows, keys=[(row.ordinal,) for row in kept_rows], more=more, total=total, start=start)
 
 
-def _entry(connection: Connection, rank: StoredRank, name: str) -> Any:
+def find_entry(connection: Connection, rank: StoredRank, name: str) -> Any:
     """Database row of the node of this name; raises NotFoundError."""
     entry = tables.entry.c
     first, _last = tables.key_range(rank.id)
@@ -124,11 +128,12 @@ def _entry(connection: Connection, rank: StoredRank, name: str) -> Any:
 def get_node(database: Database, rank: StoredRank, name: str) -> NodeRecords:
     """Raises NotFoundError."""
     with database.read() as connection:
-        row = _entry(connection, rank, name)
+        row = find_entry(connection, rank, name)
         numbers = range(row.first_item, row.first_item + min(row.item_count, ITEM_LIMIT))
         records = leaves(connection, rank.id, numbers)
         return NodeRecords(
             name=name,
+            first_item=row.first_item,
             items=[records[number] for number in numbers],
             producers=_producers(connection, rank.id, numbers),
             item_count=row.item_count,

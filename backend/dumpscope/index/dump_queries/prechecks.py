@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, not_, or_,
 from dumpscope.domain.precheck import WORDS, Alone
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
-from dumpscope.index.dumps.catalogue import stored_ranks
+from dumpscope.index.dump_queries.nodes import find_entry
+from dumpscope.index.dumps.catalogue import StoredRank, stored_ranks
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable, to_json
 from dumpscope.index.store.database import Database, insert
@@ -139,6 +140,25 @@ def _node_result(connection: Connection, owner: int, number: int | None) -> dict
     key = tables.key(owner, number)
     facts = connection.execute(select(_ROW.facts).where(_ROW.id == key)).scalar()
     return None if facts is None else dict(json.loads(facts))
+
+
+def result_of_node(database: Database, rank: StoredRank, name: str) -> dict[str, Any] | None:
+    """Result of a call of a dump: document of `Alone`, or None. Raises NotFoundError for a call that is not there."""
+    with database.read() as connection:
+        number = int(find_entry(connection, rank, name).id) & tables.NUMBER_MASK
+        return _node_result(connection, rank.id, number)
+
+
+def rank_standing(database: Database, rank: StoredRank) -> Standing:
+    with database.read() as connection:
+        return _standing(connection, [rank.id])
+
+
+def words_of_nodes(connection: Connection, rank: int, nodes: Iterable[int]) -> dict[int, str]:
+    """Word of each of these nodes that has a result."""
+    keys = [tables.key(rank, node) for node in nodes]
+    rows = connection.execute(select(_ROW.id, _ROW.word).where(_ROW.id.in_(keys)))
+    return {key & tables.NUMBER_MASK: WORDS[word] for key, word in rows}
 
 
 def failing_calls(connection: Connection, unit: StoredUnit) -> list[Failing]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.facts import ERROR_BINS
+from dumpscope.domain.facts import ERROR_BINS, Spread
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.errors import Problem
 from dumpscope.texts import restore, said_of, say
@@ -146,6 +146,24 @@ def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
     distance = numbers[nodes + 1 :]
     received = np.where(distance > 0, pair - distance, -1).astype(np.int32)
     return pair, received, np.where(distance < 0, pair + distance, -1).astype(np.int32)
+
+
+def pack_spread(spread: Spread) -> bytes:
+    """How differences went on in a unit, compressed: each edge as the distance of its reader from the one before it, and of its
+    maker from its reader; then a bit for each node pair that differs."""
+    step = np.diff(spread.reader, prepend=0)
+    numbers = np.concatenate([[len(spread.reader), len(spread.differs)], step, spread.reader - spread.maker])
+    return zlib.compress(numbers.astype("<i4").tobytes() + np.packbits(spread.differs).tobytes())
+
+
+def unpack_spread(data: bytes) -> Spread:
+    """Inverse of pack_spread."""
+    content = zlib.decompress(data)
+    edges, nodes = np.frombuffer(content, "<i4", 2).tolist()
+    numbers = np.frombuffer(content, "<i4", 2 * edges, 8)
+    reader = np.cumsum(numbers[:edges], dtype=np.int32)
+    differs = np.unpackbits(np.frombuffer(content, np.uint8, offset=8 + 8 * edges), count=nodes).astype(bool)
+    return Spread(reader=reader, maker=reader - numbers[edges:].astype(np.int32), differs=differs)
 
 
 def pack_producers(producer: Int32, inferred: Int32) -> bytes:

@@ -285,7 +285,7 @@ CREATE TABLE unit (
 
 CREATE TABLE flow (
 	id INTEGER NOT NULL, 
-	makers BLOB NOT NULL, 
+	makers BLOB NOT NULL, spread BLOB, 
 	CONSTRAINT pk_flow PRIMARY KEY (id)
 );
 
@@ -356,4 +356,4 @@ CREATE TABLE precheck (
 
 CREATE INDEX ix_precheck_word_id ON precheck (word, id);
 
-INSERT INTO alembic_version (version_num) VALUES ('0009');
+INSERT INTO alembic_version (version_num) VALUES ('0010');

@@ -327,6 +327,7 @@ flow = Table(
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),  # the unit's first key
     Column("makers", LargeBinary, nullable=False),  # codec.pack_makers of all its item pairs
+    Column("spread", LargeBinary),  # codec.pack_spread; null: nothing differs, or stored before it was kept
 )
 
 distance = Table(

@@ -29,6 +29,7 @@ from dumpscope.analysis.reference import hide_golden_faults, target_at_fault
 from dumpscope.analysis.rules.ordering import excuse_ties
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.setting_differences import find_setting_differences
+from dumpscope.analysis.suspects import find_suspects
 from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
@@ -39,10 +40,12 @@ from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
-from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Suspect, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
+from dumpscope.domain.suspects import keep_suspects
 from dumpscope.errors import Problem
+from dumpscope.export.stack_frames import call_text
 from dumpscope.match.amounts import find_amounts
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
@@ -52,6 +55,7 @@ from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, fin
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import describe_verdict, item_metrics
+from dumpscope.verdict.shown_errors import node_errors
 
 Place = tuple[int, int]
 """Step and rank of a unit."""
@@ -77,6 +81,7 @@ class Conclusion:
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
         self._problems: dict[Problem, None] = {}
+        self._suspects: list[Suspect] = []
         self._golden = GoldenFaults()
         self.collectives: list[Collective] = []
         """Communications of all ranks; after `answer`."""
@@ -92,12 +97,13 @@ class Conclusion:
         case = make_case(unit, *hide_golden_faults(unit.facts, unit.item_opinions))
         self._golden.add(unit, make_case)
         findings = self._findings(unit, case)
+        flow = Flow(case=case, maker=find_makers(case)) if findings or case.columns.wrong.any() else None
         if self._policy.base == "default":
             unit = _without_noise(unit, case, findings)
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
-            findings=[add_reference_words(unit, described) for described in _describe_findings(unit, case, findings)],
+            findings=[add_reference_words(unit, described) for described in _describe_findings(unit, flow, findings)],
             messages=read_messages(case, unit.rank),
         )
         self._found.append(found)
@@ -114,6 +120,10 @@ class Conclusion:
         exact = fold_equality(unit.items, np.where(context.unread, np.int8(-1), unit.facts.equal), len(unit.pairs))
         opinions = classify(case.columns, unit.node_opinions.verdict, exact)
         self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
+        if flow is not None:
+            errors, _ = node_errors(unit, context.role)
+            self._suspects += find_suspects(case, opinions.cls, errors, findings, rank=unit.rank, place_of=call_text)
+            opinions = replace(opinions, spread=flow.find_spread())
         mark_causes(opinions.cls, findings)
         return replace(unit, node_opinions=opinions)
 
@@ -131,6 +141,7 @@ class Conclusion:
             key=lambda one: time_key(traffic[one[0].step], one[0], one[2].pair, one[1]),
             default=None,
         )
+        named = {(one.step, one.rank, finding.finding.pair) for one in found for finding in one.findings}
         all_problems = list(dict.fromkeys([*problems, *self._problems]))
         return Answer(
             mode=self._mode or "structure",
@@ -152,6 +163,7 @@ class Conclusion:
                 ends=self._cut,
                 lost=sum(problem.kind in LOST for problem in all_problems),
             ),
+            suspects=keep_suspects(self._suspects, named),
         )
 
     def _cover(self, unit: Unit, found: RankFindings) -> None:
@@ -256,11 +268,10 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
     return replace(unit, item_opinions=opinions, node_opinions=nodes)
 
 
-def _describe_findings(unit: Unit, case: Case, findings: list[Finding]) -> list[DescribedFinding]:
-    if not findings:
+def _describe_findings(unit: Unit, flow: Flow | None, findings: list[Finding]) -> list[DescribedFinding]:
+    if flow is None:
         return []
-    flow = Flow(case=case, maker=find_makers(case))
-    described = []
+    case, described = flow.case, []
     for finding in findings:
         reach = flow.find_reach([finding.pair, *finding.group])
         origin = describe_finding(case, finding, reach, rank=unit.rank, mode=unit.mode)

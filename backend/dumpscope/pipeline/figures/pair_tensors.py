@@ -60,13 +60,14 @@ def load_sides(
 
     Two that were compared over a view between them have the target's shape, both.
     """
-    target, golden = _load(database, unit.target, row.target), _load(database, unit.golden, row.golden)
+    target, golden = load_record(database, unit.target, row.target), load_record(database, unit.golden, row.golden)
     if row.detail is None or target is None or golden is None or target.array.size != golden.array.size:
         return target, golden
     return target, replace(golden, shape=target.shape, array=golden.array.reshape(target.shape))
 
 
-def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | None:
+def load_record(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | None:
+    """Tensor of a record of a stored rank, None where no file was dumped. Raises TensorError where it cannot be read."""
     if leaf is None or leaf.data_name is None:
         return None
     folder = tensor_folder(database, rank)

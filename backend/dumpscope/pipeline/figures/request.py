@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dumpscope.plots.pair.difference_map import Reduce
+from dumpscope.plots.run.values import Measure
 from dumpscope.plots.table import Table
 from dumpscope.texts import Phrase
 
@@ -18,6 +19,7 @@ class FigureRequest:
     log: logarithmic or linear counts or axes, None for what suits the figure
     ecdf: a histogram shows the share of elements up to each value instead of counts
     axes, reduce: of a difference map: the dimensions it shows (none for those that tell most), and how others are reduced
+    item, measure: of a figure of one dump: number of a record, and what of outputs is shown (None: what was recorded)
     """
 
     node: str | None = None
@@ -26,6 +28,8 @@ class FigureRequest:
     axes: tuple[int, ...] = ()
     reduce: Reduce = "max"
     ecdf: bool = False
+    item: int | None = None
+    measure: Measure | None = None
 
     def by_log(self, usual: bool) -> bool:
         """Whether to draw on a logarithmic scale; `usual` where the request leaves it open."""

@@ -25,6 +25,25 @@ Reduce = Literal["max", "rms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MapWords:
+    """What a map calls what its cells hold. most, rms: by reduction; lost: of a cell's elements that are not finite;
+    columns: of the table, both"""
+
+    most: str
+    rms: str
+    lost: str
+    columns: tuple[str, str]
+
+
+DIFFERENCES: Final = MapWords(
+    most="largest difference",
+    rms="rms difference",
+    lost="%{y}, %{x}: %{customdata} not finite on one side<extra></extra>",
+    columns=("difference", "not finite on one side"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceMap:
     """cells: largest or root mean square difference of the elements of each cell, shape (rows, columns); 0: all equal there
     lost: elements of each cell that are not finite on one side, or not finite in different ways; they are counted only here
@@ -161,7 +180,7 @@ class _Grid:
         return np.sqrt(self._squares.reshape(self._cells) / finite) * self._scale
 
 
-def difference_map_figure(data: DifferenceMap) -> Figure:
+def difference_map_figure(data: DifferenceMap, words: MapWords = DIFFERENCES) -> Figure:
     """Plotly figure: index along each dimension, the first row on top, equal cells without colour, cells with NaN or infinity
     in their own colour."""
     differs = data.cells > 0
@@ -174,7 +193,7 @@ def difference_map_figure(data: DifferenceMap) -> Figure:
         low = 0.0
     elif high - low < 1:
         low = high - 1
-    what = "largest difference" if data.reduce == "max" else "rms difference"
+    what = words.most if data.reduce == "max" else words.rms
     traces: list[dict[str, object]] = [
         {
             "type": "heatmap", "name": what, **sides,
@@ -192,7 +211,7 @@ def difference_map_figure(data: DifferenceMap) -> Figure:
             "type": "heatmap", "name": "not finite", **sides,
             "z": [[1 if count else None for count in row] for row in data.lost.tolist()], "customdata": data.lost.tolist(),
             "colorscale": [[0, LOST], [1, LOST]], "showscale": False, "hoverongaps": False,
-            "hovertemplate": "%{y}, %{x}: %{customdata} not finite on one side<extra></extra>",
+            "hovertemplate": words.lost,
         })  # fmt: skip
     down, across = data.axes
     rows = int(data.down[-1])
@@ -230,7 +249,7 @@ def difference_map_phrases(data: DifferenceMap) -> list[Phrase]:
         return [phrase("map.equal")]
     parts = []
     for one in data.profiles:
-        what = [phrase(_word(one.axis, len(data.shape)))]
+        what = [phrase(index_word(one.axis, len(data.shape)))]
         if one.only.size:
             parts.append(phrase("map.only", what=what, indices=runs(one.only), size=one.size, axis=one.axis))
         if one.outstanding.size:
@@ -251,19 +270,24 @@ def difference_map_phrases(data: DifferenceMap) -> list[Phrase]:
     parts.append(phrase("map.largest", most=number(worst)))
     if lost:
         parts.append(phrase("map.lost", count=lost))
-    for dimension, edges in zip(data.axes, (data.down, data.across), strict=True):
-        if dimension is not None and (size := sized(data.shape)[dimension]) > len(edges) - 1:
-            parts.append(phrase("map.cells", axis=dimension, size=size, cells=len(edges) - 1))
-    return parts
+    return [*parts, *cells_phrases(data)]
 
 
-def _word(number: int, dimensions: int) -> str:
+def cells_phrases(data: DifferenceMap) -> list[Phrase]:
+    """Which of the drawn dimensions have several indices in a cell."""
+    sides = zip(data.axes, (data.down, data.across), strict=True)
+    sizes = [(one, sized(data.shape)[one], len(edges) - 1) for one, edges in sides if one is not None]
+    return [phrase("map.cells", axis=one, size=size, cells=cells) for one, size, cells in sizes if size > cells]
+
+
+def index_word(number: int, dimensions: int) -> str:
+    """Text id of what the indices of a dimension are called."""
     if dimensions != 2:
         return "map.indices"
     return "map.rows" if number == 0 else "map.columns"
 
 
-def difference_map_table(data: DifferenceMap) -> Table:
+def difference_map_table(data: DifferenceMap, words: MapWords = DIFFERENCES) -> Table:
     """One row per cell: its indices, its difference, and the number of its elements that are not finite on one side."""
     down, across = data.axes
     names = (["row"] if down is None else [f"dim {down} from", f"dim {down} to"]) + [
@@ -276,4 +300,5 @@ def difference_map_table(data: DifferenceMap) -> Table:
         for column, (left, right) in enumerate(zip(data.across.tolist(), data.across[1:].tolist(), strict=False)):
             cell = float(data.cells[row, column]), int(data.lost[row, column])
             rows.append([*place, left, right - 1, *cell])
-    return table([*names, f"{data.reduce} difference", "not finite on one side"], rows)
+    held, lost = words.columns
+    return table([*names, f"{data.reduce} {held}", lost], rows)

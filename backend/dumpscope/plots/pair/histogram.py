@@ -77,18 +77,18 @@ def pair_histogram_data(
     Raises UsageError if the sizes differ.
     """
     magnitudes = np.iscomplexobj(target) or np.iscomplexobj(golden)
-    ends = _Ends(), _Ends()
-    change = _Ends()
+    ends = Ends(), Ends()
+    change = Ends()
     samples = Sample(target.size), Sample(target.size)
     for piece in pieces(target, golden):
         for side, sample, values in zip(ends, samples, piece.values(), strict=True):
             side.see(values)
             sample.see(piece.start, values)
         change.see(piece.change())
-    both = _Ends(*ends)
+    both = Ends(*ends)
     edges = both.edges(bins)
-    change_edges = _Ends(change, _Ends.at(0.0)).edges(bins) if magnitudes else change.symmetric(bins)
-    sides = [_Counter(edges), _Counter(edges), _Counter(change_edges)]
+    change_edges = Ends(change, Ends.at(0.0)).edges(bins) if magnitudes else change.symmetric(bins)
+    sides = [Counter(edges), Counter(edges), Counter(change_edges)]
     skipped = equal = 0
     for piece in pieces(target, golden):
         one, other = piece.values()
@@ -112,15 +112,15 @@ def pair_histogram_data(
     )
 
 
-class _Ends:
+class Ends:
     """Running smallest and largest finite value."""
 
-    def __init__(self, *parts: _Ends) -> None:
+    def __init__(self, *parts: Ends) -> None:
         self.low: float = min((part.low for part in parts), default=np.inf)
         self.high: float = max((part.high for part in parts), default=-np.inf)
 
     @classmethod
-    def at(cls, value: float) -> _Ends:
+    def at(cls, value: float) -> Ends:
         made = cls()
         made.low = made.high = value
         return made
@@ -152,7 +152,7 @@ def spaced(low: float, high: float, bins: int) -> Float64:
         return low * (1 - share) + high * share  # never forms high - low, which may overflow
 
 
-class _Counter:
+class Counter:
     def __init__(self, edges: Float64) -> None:
         self.edges = edges
         self.bins = len(edges) - 1
@@ -174,7 +174,7 @@ class _Counter:
         np.clip(places, 0, self.bins - 1, out=places)
         self.counts += np.bincount(places, minlength=self.bins)
 
-    def done(self, ends: _Ends) -> Counted:
+    def done(self, ends: Ends) -> Counted:
         found = ends.low <= ends.high
         return Counted(
             edges=self.edges,

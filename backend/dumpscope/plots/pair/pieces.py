@@ -78,9 +78,16 @@ def _source(target: Array, golden: Array) -> Any:
     """(start, stop) -> one (start, target, golden) of at most BLOCK elements."""
     if target.flags.c_contiguous and golden.flags.c_contiguous:
         return Pair(target.reshape(-1), golden.reshape(-1)).parts
+    if target.flags.c_contiguous and not any(golden.strides):  # one number everywhere, see `zeros`
+        return Pair(target.reshape(-1), np.broadcast_to(golden.flat[:1], target.size)).parts
     # flat copies a slice of any strides in C order; reshape would copy everything
     one, other = target.flat, golden.flat
     return lambda start, stop: iter([(start, one[start:stop], other[start:stop])])
+
+
+def zeros(shape: tuple[int, ...]) -> Array:
+    """Zeros without their memory: what one tensor alone is read against."""
+    return np.broadcast_to(np.float64(0), shape)
 
 
 def wide(values: Array) -> Float64:

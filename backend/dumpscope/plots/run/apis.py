@@ -58,10 +58,12 @@ def all_apis_data(
     current: int | None = None,
     floor: float | None = 1.0,
     log: bool = True,
+    top: str = "inf",
 ) -> AllApis:
     """Errors of every API; `api` (index into `apis`, -1: none), `error` and `names` have one entry per call in call order.
 
     error: never negative; nan if not compared, inf if no tolerance applies. current: position of the call to mark
+    top: what the lane of infinities is called
     """
     walk = np.argsort(api, kind="stable")
     starts = np.searchsorted(api[walk], np.arange(len(apis) + 1))
@@ -104,12 +106,14 @@ def all_apis_data(
         current=marked,
         rank=rank,
         floor=floor,
-        lanes=lanes(*values, np.asarray([floor] if floor else []), log=log),
+        lanes=lanes(*values, np.asarray([floor] if floor else []), log=log, top=top),
     )
 
 
-def all_apis_figure(data: AllApis) -> Figure:
-    """Plotly figure: one horizontal box per API, the worst on top, its worst call beside it; a click there selects that call."""
+def all_apis_figure(data: AllApis, measure: str = MEASURE, worst: str = "worst call") -> Figure:
+    """Plotly figure: one horizontal box per API, the worst on top, its worst call beside it; a click there selects that call.
+
+    measure, worst: title of the axis, and name of the worst calls"""
     places = list(range(len(data.shown)))
     boxes = data.lanes.place(
         np.asarray([one.quartiles for one in data.shown], dtype=np.float64).reshape(-1, 5)
@@ -121,7 +125,7 @@ def all_apis_figure(data: AllApis) -> Figure:
             "hoverinfo": "skip", "showlegend": False,
         },
         {
-            "type": "scatter", "mode": "markers", "name": "worst call", "y": places,
+            "type": "scatter", "mode": "markers", "name": worst, "y": places,
             "x": data.lanes.place(np.asarray([one.largest for one in data.shown])).tolist(),
             "text": [f"{plain(shorten(one.node, 44))}: {number(one.largest)}" for one in data.shown],
             "customdata": [one.worst for one in data.shown], "marker": {"color": OUTPUT, "size": 6},
@@ -147,7 +151,7 @@ def all_apis_figure(data: AllApis) -> Figure:
     return {
         "data": traces,
         "layout": layout(
-            xaxis=axis(MEASURE, **data.lanes.axis()),
+            xaxis=axis(measure, **data.lanes.axis()),
             yaxis=axis(
                 "",
                 range=[len(places) - 0.4, -0.6],

@@ -97,7 +97,7 @@ def error_order_data(
     walk = np.argsort(places, kind="stable")
     buckets = max(1, points // 2)
     bucket = max(1, -(-len(walk) // buckets))
-    inputs, outputs = (_series(_decimate(walk, side, bucket), side, places, pairs, names) for side in sides)
+    inputs, outputs = (series_of(decimate(walk, side, bucket), side, places, pairs, names) for side in sides)
     marks = [_mark(number, places, sides, names) for number in origins]
     return ErrorOrder(
         floor=floor,
@@ -122,7 +122,7 @@ def _mark(position: int, places: Int64, sides: list[Float64], names: Sequence[st
     )
 
 
-def _decimate(walk: Int64, errors: Float64, bucket: int) -> Int64:
+def decimate(walk: Int64, errors: Float64, bucket: int) -> Int64:
     """Keep the worst compared node of every `bucket` consecutive nodes; buckets without one have no point."""
     rows = -(-len(walk) // bucket)
     padded = np.full(rows * bucket, -1.0)
@@ -134,7 +134,8 @@ def _decimate(walk: Int64, errors: Float64, bucket: int) -> Int64:
     return chosen
 
 
-def _series(chosen: Int64, errors: Float64, places: Int64, pairs: Int64, names: Sequence[str]) -> Series:
+def series_of(chosen: Int64, errors: Float64, places: Int64, pairs: Int64, names: Sequence[str]) -> Series:
+    """The curve through the chosen nodes."""
     return Series(
         order=places[chosen],
         error=errors[chosen],
@@ -165,11 +166,11 @@ def error_order_figure(data: ErrorOrder) -> Figure:
             "line": {"dash": "dot", "width": 1, "color": MARK},
         })  # fmt: skip
     if data.selected is not None:
-        shapes.append(_line(data.selected.order, MARK, "solid"))
-        notes.append(_note(data.selected.order, plain(shorten(data.selected.name, 36)), data.last))
+        shapes.append(line_at(data.selected.order, MARK, "solid"))
+        notes.append(note_at(data.selected.order, plain(shorten(data.selected.name, 36)), data.last))
     if data.backward is not None:
-        shapes.append(_line(data.backward, GREY, "dash"))
-        notes.append({**_note(data.backward, "backward", data.last), "y": 0, "yanchor": "bottom"})
+        shapes.append(line_at(data.backward, GREY, "dash"))
+        notes.append({**note_at(data.backward, "backward", data.last), "y": 0, "yanchor": "bottom"})
     return {
         "data": traces,
         "layout": layout(
@@ -191,14 +192,15 @@ def _curve(name: str, series: Series, scale: Lanes, colour: str, symbol: str) ->
     }  # fmt: skip
 
 
-def _line(place: int, colour: str, dash: str) -> dict[str, object]:
+def line_at(place: int, colour: str, dash: str) -> dict[str, object]:
+    """An upright line through the whole plot."""
     return {
         "type": "line", "xref": "x", "x0": place, "x1": place, "yref": "paper", "y0": 0, "y1": 1,
         "line": {"dash": dash, "width": 1.5, "color": colour},
     }  # fmt: skip
 
 
-def _note(place: int, text: str, last: int) -> dict[str, object]:
+def note_at(place: int, text: str, last: int) -> dict[str, object]:
     """A label at a vertical line, on the side where there is room."""
     side = "left" if 2 * place <= last else "right"
     return {

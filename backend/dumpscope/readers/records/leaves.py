@@ -108,6 +108,8 @@ class Leaves:
                 self.walk(node, role, "0", value, 1)
                 return
             for key, part in value.items():
+                if type(part) is dict and "shape" in part and self._tensor(node, role, self._paths.code(key), 0, part):
+                    continue
                 self.walk(node, role, key, part, 1)
         elif value is not None:
             key = _TEXTS.get(role, role.name.lower())

@@ -108,12 +108,17 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
       </Tooltip>
       <ExportMenu />
       <Tooltip label={`${t("comparison.copyLink")} (c)`}>
-        <ActionIcon aria-label={t("comparison.copyLink")} onClick={() => void copyLink()} data-testid="copy-link">
+        <ActionIcon
+          aria-label={t("comparison.copyLink")}
+          onClick={() => void copyLink()}
+          data-first-row
+          data-testid="copy-link"
+        >
           <Icon name="link" />
         </ActionIcon>
       </Tooltip>
       <Tooltip label={`${t("comparison.help")} (?)`}>
-        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-testid="help">
+        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-first-row data-testid="help">
           <Icon name="help" />
         </ActionIcon>
       </Tooltip>

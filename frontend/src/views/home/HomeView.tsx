@@ -1,4 +1,4 @@
-import { type DragEvent, useCallback, useRef, useState } from "react";
+import { type DragEvent, useCallback, useState } from "react";
 import { useHealth } from "../../api/records";
 import type { Side } from "../../base/comparison/sides";
 import { readDrop } from "../../base/upload/pickedFiles";
@@ -7,6 +7,7 @@ import { Failure } from "../../widgets/basic/States";
 import { Header } from "../../widgets/page/Header";
 import { AddDump } from "./add/AddDump";
 import { CompareForm } from "./compare/CompareForm";
+import { DropOverlay } from "./DropOverlay";
 import classes from "./HomeView.module.css";
 import { ComparisonList } from "./lists/ComparisonList";
 import { DumpList } from "./lists/DumpList";
@@ -21,36 +22,31 @@ export function HomeView() {
   const sides = useSides(uploads);
   const { picked, pick: setPicked, take } = sides;
   const [over, setOver] = useState<Side | "page" | null>(null);
-  const depth = useRef(0);
 
   const drop = useCallback(
     async (event: DragEvent) => {
       event.preventDefault();
-      depth.current = 0;
       setOver(null);
       const side = sideAt(event);
       take(await readDrop(event.dataTransfer), side);
     },
     [take],
   );
-  const enter = (event: DragEvent) => {
+  const hold = (event: DragEvent) => {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
-    depth.current += 1;
     setOver(sideAt(event) ?? "page");
   };
-  const leave = () => {
-    depth.current = Math.max(0, depth.current - 1);
-    if (depth.current === 0) setOver(null);
-  };
+  // From one element to the next there is a related target; out of the window, or given up, there is none.
+  const leave = (event: DragEvent) => event.relatedTarget === null && setOver(null);
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a shortcut; buttons do the same
     <div
       className={classes.screen}
-      onDragEnter={enter}
+      onDragEnter={hold}
+      onDragOver={hold}
       onDragLeave={leave}
-      onDragOver={(event) => event.dataTransfer.types.includes("Files") && event.preventDefault()}
       onDrop={(event) => void drop(event)}
     >
       <Header>
@@ -61,12 +57,13 @@ export function HomeView() {
         <h1 className="sr">{t("home.title")}</h1>
         {health.error && <Failure problem={health.error} onRetry={() => void health.refetch()} />}
         <div className={classes.top}>
-          <CompareForm sides={sides} over={over === "page" ? null : over} />
-          <AddDump uploads={uploads} over={over === "page"} picked={picked} onPick={setPicked} />
+          <CompareForm sides={sides} />
+          <AddDump uploads={uploads} picked={picked} onPick={setPicked} />
         </div>
         <ComparisonList />
         <DumpList picked={picked} onPick={setPicked} />
       </main>
+      {over !== null && <DropOverlay over={over} />}
     </div>
   );
 }

@@ -36,8 +36,11 @@ export function ProblemList({ problems, total }: { problems: readonly Problem[];
       {problems.slice(0, SHOWN).map((problem, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes order
         <li key={index}>
-          <span className={classes.kind}>{problem.kind}</span> {sayProblem(problem)}
-          {problem.loc && <div className={`${classes.loc} mono`}>{problem.loc}</div>}
+          {sayProblem(problem)}
+          <div className={`${classes.loc} mono`}>
+            {problem.loc && `${problem.loc} · `}
+            {problem.kind}
+          </div>
         </li>
       ))}
       {rest > 0 && <li className="dim">… +{rest}</li>}

@@ -2,99 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from dumpscope.api.downloads import attachment
 from dumpscope.api.models.base import Phrase, Wire
 from dumpscope.api.parameters import Id, Key, Rank, Step
-from dumpscope.api.replies import StrictJSON, reply
+from dumpscope.api.replies import reply
+from dumpscope.api.routes.figure_replies import (
+    TABLE,
+    At,
+    Axes,
+    Figure,
+    Lines,
+    Log,
+    Within,
+    box_of,
+    figure_reply,
+    indices,
+    table_reply,
+)
 from dumpscope.api.state import Shared
-from dumpscope.errors import NotFoundError
-from dumpscope.export.document import wire
-from dumpscope.export.number_csv import plain_csv
 from dumpscope.index.comparisons.catalogue import find_unit, unit_of_pair
 from dumpscope.pipeline.figures.registry import draw
 from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.figures.values import peek
-from dumpscope.plots.pair.window import Box
 from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
-
-NUMBERS = r"^\d{1,18}(,\d{1,18}){0,63}$"
-
-WITHIN = r"^[0-9]+:[0-9]+-[0-9]+(,[0-9]+:[0-9]+-[0-9]+)*$"
-
-Within = Annotated[
-    str | None,
-    Query(
-        pattern=WITHIN,
-        max_length=2000,
-        description="Without `at`: the worst element of a part, as `0:4-8,2:0-16` (dimension:start-stop).",
-    ),
-]
-Axes = Annotated[
-    str | None, Query(pattern=NUMBERS, description="One or two dimensions, as `0,2`: the one that goes down first.")
-]
 
 
 def _wanted(
     node: Annotated[str | None, Query(max_length=4000, description="Node the figure is about or marks.")] = None,
     pair: Annotated[int | None, Query(ge=0, lt=2**53, description="Item pair the figure is about.")] = None,
-    log: Annotated[
-        bool | None, Query(description="Logarithmic counts or axes; what suits the figure when left out.")
-    ] = None,
+    log: Log = None,
     axes: Axes = None,
     reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
     ecdf: Annotated[
         bool, Query(description="Of a histogram: the share of elements up to each value, not counts.")
     ] = False,
 ) -> FigureRequest:
-    return FigureRequest(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce, ecdf=ecdf)
-
-
-class Figure(Wire):
-    """`log`: whether the figure has a logarithmic scale."""
-
-    figure: dict[str, Any] | None
-    log: bool
-    text: str
-    missing: str | None
-    said: list[Phrase]
+    return FigureRequest(node=node, pair=pair, log=log, axes=indices(axes) or (), reduce=reduce, ecdf=ecdf)
 
 
 Asked = Annotated[FigureRequest, Depends(_wanted)]
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
-    return None if text is None else tuple(map(int, text.split(",")))
-
-
-def _box(text: str | None) -> Box | None:
-    if text is None:
-        return None
-    parts = [part.replace("-", ":").split(":") for part in text.split(",")]
-    return {int(dimension): (int(start), int(stop)) for dimension, start, stop in parts}
-
-
-@router.get(
-    "/figures/{name}.csv",
-    response_class=Response,
-    responses={200: {"description": "The numbers behind the figure.", "content": {"text/csv": {}}}},
-)
+@router.get("/figures/{name}.csv", response_class=Response, responses=TABLE)
 def figure_csv(
     comparison_id: Id, name: str, state: Shared, wanted: Asked, step: Step = None, rank: Rank = None
 ) -> Response:
     """The numbers of a figure as a table; 404 if there is nothing to draw."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    drawn = draw(state.database, comparison_id, unit, name, wanted)
-    if drawn.figure is None or drawn.table is None:
-        raise NotFoundError(english(drawn.said))
-    found = drawn.table()
-    headers = {"Content-Disposition": attachment(f"{wanted.node or 'run'} {name}", "csv")}
-    return Response(plain_csv(found.columns, found.rows), headers=headers, media_type="text/csv; charset=utf-8")
+    return table_reply(draw(state.database, comparison_id, unit, name, wanted), f"{wanted.node or 'run'} {name}")
 
 
 @router.get("/figures/{name}", response_model=Figure)
@@ -104,10 +64,7 @@ def figure(
     """`histogram`, `pair-density`, `difference-map` and `error-histogram` of a tensor pair; `api-distribution`, `api-errors`,
     `error-order` and `call-runs` of calls. `missing` says why there is nothing to draw."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    drawn = draw(state.database, comparison_id, unit, name, wanted)
-    text = english(drawn.said)
-    words = {"text": "", "missing": text} if drawn.figure is None else {"text": text, "missing": None}
-    return StrictJSON({"figure": wire(drawn.figure), "log": drawn.log, **words, "said": drawn.said})
+    return figure_reply(draw(state.database, comparison_id, unit, name, wanted))
 
 
 class PairValue(Wire):
@@ -152,13 +109,11 @@ def values(
     comparison_id: Id,
     pair_id: Key,
     state: Shared,
-    at: Annotated[
-        str | None, Query(pattern=NUMBERS, description="Index of an element, as `3,5`; the worst when left out.")
-    ] = None,
+    at: At = None,
     within: Within = None,
     axes: Axes = None,
-    rows: Annotated[int, Query(ge=1, le=21)] = 9,
-    columns: Annotated[int, Query(ge=1, le=21)] = 5,
+    rows: Lines = 9,
+    columns: Lines = 5,
 ) -> Response:
     """Values of both sides and their difference around one element, with all digits."""
     unit = unit_of_pair(state.database, comparison_id, pair_id)
@@ -166,9 +121,9 @@ def values(
         state.database,
         unit,
         pair_id,
-        at=_numbers(at),
-        within=_box(within),
-        axes=_numbers(axes) or (),
+        at=indices(at),
+        within=box_of(within),
+        axes=indices(axes) or (),
         rows=rows,
         columns=columns,
     )

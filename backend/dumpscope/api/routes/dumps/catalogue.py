@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from dumpscope.api.ingest import default_name, resolve_path, start_ingest
 from dumpscope.api.models import bodies, trees
 from dumpscope.api.models.base import Accepted, Page
-from dumpscope.api.models.dumps import Dump, DumpLeaf, DumpNode, DumpNodeRow, Leaf, Producer
+from dumpscope.api.models.dumps import Dump, DumpLeaf, DumpNode, DumpNodeRow, Leaf, Producer, RowOutput
 from dumpscope.api.parameters import (
     Around,
     Beside,
@@ -30,7 +30,8 @@ from dumpscope.api.replies import after, decode_cursor, list_reply, page_reply, 
 from dumpscope.api.state import Shared
 from dumpscope.api.tree_replies import DUMP_TREE, TreePart, tree_levels_reply, tree_reply
 from dumpscope.errors import ConflictError
-from dumpscope.index.dump_queries.nodes import Producer as FoundProducer, get_node, list_nodes
+from dumpscope.index.dump_queries.nodes import NodeRow, Producer as FoundProducer, get_node, list_nodes
+from dumpscope.index.dump_queries.outputs import RowFacts, largest_magnitude, row_facts
 from dumpscope.index.dumps.catalogue import (
     change_dump,
     count_dumps,
@@ -151,7 +152,8 @@ def nodes(
         page = list_nodes(state.database, stored, q=q, at=at, around=around, limit=limit)
     else:
         page = list_nodes(state.database, stored, q=q, after=after(cursor), limit=limit)
-    return page_reply(page, DumpNodeRow.model_validate)
+    told = row_facts(state.database, stored, [row.ordinal for row in page.rows])
+    return page_reply(page, lambda row: _row(row, told))
 
 
 @router.get("/dumps/{dump_id}/nodes/{name:anything}", response_model=DumpNode)
@@ -164,7 +166,10 @@ def node(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank =
             name=found.name,
             step=stored.step,
             rank=stored.rank,
-            items=[_record(*made) for made in zip(found.items, found.producers, strict=True)],
+            items=[
+                _record(number, *made)
+                for number, made in enumerate(zip(found.items, found.producers, strict=True), found.first_item)
+            ],
             item_count=found.item_count,
             stack=found.stack,
             frames=found.stack,  # type: ignore[arg-type]  # their texts
@@ -174,6 +179,23 @@ def node(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank =
     )
 
 
-def _record(row: Record, made: FoundProducer | None) -> DumpLeaf:
+def _row(row: NodeRow, told: RowFacts) -> DumpNodeRow:
+    record = told.outputs.get(row.ordinal)
+    output = None
+    if record is not None:
+        high, low, _mean, norm = (None if one is None else float(one) for one in record.stats)
+        output = RowOutput(dtype=record.dtype, shape=record.shape, norm=norm, largest=largest_magnitude(high, low))
+    return DumpNodeRow(
+        ordinal=row.ordinal,
+        name=row.name,
+        kind=row.kind,
+        direction=row.direction,
+        order=row.order,
+        output=output,
+        alone=told.alone.get(row.ordinal),  # type: ignore[arg-type]  # one of the words
+    )
+
+
+def _record(number: int, row: Record, made: FoundProducer | None) -> DumpLeaf:
     producer = None if made is None else Producer.model_validate(made)
-    return DumpLeaf(**dict(Leaf.model_validate(row)), producer=producer)
+    return DumpLeaf(**dict(Leaf.model_validate(row)), id=number, producer=producer)

@@ -22,10 +22,12 @@ from dumpscope.index.dump_queries.prechecks import (
     delete_prechecks,
     dump_standing,
     failing_calls,
+    rank_standing,
+    result_of_node,
     results_of_pair,
     unit_standing,
 )
-from dumpscope.index.dumps.catalogue import get_dump, stored_ranks
+from dumpscope.index.dumps.catalogue import find_rank, get_dump, stored_ranks
 from dumpscope.index.pair_queries.node_pairs import one_node_pair
 from dumpscope.pipeline.operators.precheck_import import import_lines, import_precheck
 from dumpscope.texts import say
@@ -129,6 +131,13 @@ class PairAlone(Wire):
     golden: NodeAlone | None
 
 
+class CallAlone(Wire):
+    """`result`: null if there is none for this call; `checked`: number of calls of this step and rank that have one"""
+
+    result: NodeAlone | None
+    checked: int
+
+
 @router.get("/dumps/{dump_id}/prechecks", response_model=DumpPrecheck)
 def of_dump(dump_id: Id, state: Shared) -> Response:
     """Number of calls by pre-check result, and how to make a pre-check."""
@@ -143,6 +152,14 @@ def of_dump(dump_id: Id, state: Shared) -> Response:
             job=Job.model_validate(jobs[0]) if jobs else None,
         )
     )
+
+
+@router.get("/dumps/{dump_id}/prechecks/{name:anything}", response_model=CallAlone)
+def of_call(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Pre-check result of a call of a dump."""
+    stored = find_rank(state.database, dump_id, step, rank)
+    found = _alone(result_of_node(state.database, stored, name))
+    return reply(CallAlone(result=found, checked=sum(rank_standing(state.database, stored).counts.values())))
 
 
 @router.post("/dumps/{dump_id}/prechecks", response_model=TakenPrecheck)

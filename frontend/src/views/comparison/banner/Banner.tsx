@@ -304,7 +304,18 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
         );
       })}
       <UnitMatrix summary={summary} />
-      {(steps.length > 1 || ranks.length > 1) && (
+      <Strays summary={summary} />
+      {ranks.length > 1 && (
+        <button
+          type="button"
+          className={`plain ${classes.count}`}
+          onClick={() => update({ dialog: "ranks" })}
+          data-testid="open-rank-map"
+        >
+          {t("trends.ranksTitle")}
+        </button>
+      )}
+      {steps.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -320,12 +331,39 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
   );
 }
 
+/** Ranks that differ where the others of their step agree: a click goes to the first call that is No. */
+function Strays({ summary }: { summary: Summary }) {
+  const { t } = useTranslation();
+  const { steps } = useResult();
+  const { update } = useSelection();
+  return summary.strays.slice(0, 3).map((one) => (
+    <button
+      key={`${one.step}/${one.rank}`}
+      type="button"
+      className={`plain ${classes.count}`}
+      title={t("ranks.strayWhy", { ...one })}
+      onClick={() => update({ step: one.step, rank: one.rank, node: one.node })}
+      data-testid="stray"
+    >
+      {t("ranks.strays", { rank: one.rank })}
+      {steps.length > 1 && <span className="dim"> {t("trends.step", { step: one.step })}</span>}
+    </button>
+  ));
+}
+
+/** A step or rank that only one side has: nothing is damaged, so it is no problem among others. */
+function isOfOneSide({ kind }: { kind: string }): boolean {
+  return kind === "missing_rank" || kind === "unmatched_rank";
+}
+
 /** Reasons to doubt the answer: calls without a partner, settings, problems. */
 function Remarks({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
   const { update } = useSelection();
   const { counts } = summary;
   const inferred = summary.units.some((unit) => unit.inferred);
+  const alone = summary.problems.filter(isOfOneSide);
+  const others = summary.problems.filter((problem) => !isOfOneSide(problem));
   const showLeft = () => update({ filter: { ...NO_FILTER, leftovers: CAUSES_WITHOUT_PARTNER } });
   return (
     <div className={classes.remarks}>
@@ -361,9 +399,18 @@ function Remarks({ summary }: { summary: Summary }) {
           </ul>
         </Notes>
       )}
-      {summary.problems.length > 0 && (
-        <Notes label={t("comparison.problemsCount", { count: summary.problem_count })}>
-          <ProblemList problems={summary.problems} total={summary.problem_count} />
+      {alone.length > 0 && (
+        <Notes
+          label={t("comparison.aloneCount", { count: alone.length, place: alone[0]?.loc.replace("/", " ") ?? "" })}
+          warn={alone.some(({ kind }) => kind === "missing_rank")}
+          testId="units-alone"
+        >
+          <ProblemList problems={alone} />
+        </Notes>
+      )}
+      {others.length > 0 && (
+        <Notes label={t("comparison.problemsCount", { count: summary.problem_count - alone.length })}>
+          <ProblemList problems={others} total={summary.problem_count - alone.length} />
         </Notes>
       )}
     </div>

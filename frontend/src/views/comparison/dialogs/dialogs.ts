@@ -12,6 +12,7 @@ import type { DialogProps } from "./dialogProps";
 import { Matches } from "./Matches";
 import { MatchSearch } from "./MatchSearch";
 import { Policies } from "./Policies";
+import { RankMap } from "./RankMap";
 import { Trends } from "./Trends";
 
 export interface DialogEntry extends Omit<PanelKey, "key"> {
@@ -33,5 +34,6 @@ export const DIALOGS: readonly DialogEntry[] = [
   { ...REPRODUCE_KEY, ofCall: true, Dialog: CallScript },
   { id: "policy", key: "t", framed: { title: "policy.title", size: "lg", Body: Policies } },
   { id: "trends", framed: { title: "trends.title", size: "auto", Body: Trends } },
+  { id: "ranks", framed: { title: "trends.ranksTitle", size: "auto", Body: RankMap } },
   { id: "plan", Dialog: PlanDialog },
 ];

@@ -31,7 +31,7 @@ function NoteForm({ node, held }: { node: NodeDetail; held: NodeNote | undefined
   const { t } = useTranslation();
   const { id } = useShownComparison();
   const { update } = useSelection();
-  const [standing, setStanding] = useState<Standing>(held?.standing ?? "accepted");
+  const [standing, setStanding] = useState<Standing>(held?.standing ?? "note");
   const [text, setText] = useState(held?.text ?? "");
   const say = useWriteNote(id, node.name);
   const field = useRef<HTMLTextAreaElement>(null);

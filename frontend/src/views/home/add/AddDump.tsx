@@ -17,11 +17,10 @@ import { UnfinishedLines, UploadLineRow } from "./UploadLines";
 
 interface AddDumpProps extends SidePicking {
   uploads: Uploads;
-  over: boolean;
 }
 
 /** Two ways in: a path the server can read, or files of this browser. */
-export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
+export function AddDump({ uploads, picked, onPick }: AddDumpProps) {
   const { t } = useTranslation();
   const [path, setPath] = useState("");
   const register = useRegisterDump();
@@ -88,9 +87,9 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
       <PathPicker opened={browsing} onClose={() => setBrowsing(false)} onRegister={add} />
       {register.error && <Failure problem={register.error} />}
       {table.error && <Failure problem={table.error} />}
-      <div className={classes.drop} data-over={over || undefined} data-testid="drop">
+      <div className={classes.drop} data-testid="drop">
         <Icon name="upload" />
-        <span>{over ? t("home.dropActive") : t("home.drop")}</span>
+        <span>{t("home.drop")}</span>
         <Button variant="default" size="compact-xs" onClick={() => folder.current?.click()}>
           {t("home.chooseFolder")}
         </Button>

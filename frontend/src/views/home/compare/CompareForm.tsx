@@ -4,7 +4,6 @@ import { useCompare } from "../../../api/changes";
 import { usePreview } from "../../../api/comparison/matches";
 import type { CompareRequest, ComparisonOptions } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
-import type { Side } from "../../../base/comparison/sides";
 import { parseNumbers } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
@@ -47,11 +46,9 @@ const DEFAULTS: Options = {
 
 interface CompareFormProps {
   sides: Sides;
-  /** Side that files are held over. */
-  over: Side | null;
 }
 
-export function CompareForm({ sides, over }: CompareFormProps) {
+export function CompareForm({ sides }: CompareFormProps) {
   const { picked, pick: onPick } = sides;
   const { t } = useTranslation();
   const compare = useCompare();
@@ -95,7 +92,7 @@ export function CompareForm({ sides, over }: CompareFormProps) {
       </h2>
       <form id={COMPARE_FORM} onSubmit={submit}>
         <div className={classes.pickers}>
-          <SideZone side="target" over={over === "target"} sides={sides} />
+          <SideZone side="target" sides={sides} />
           <Tooltip label={t("home.swap")}>
             <ActionIcon
               mb={2}
@@ -106,7 +103,7 @@ export function CompareForm({ sides, over }: CompareFormProps) {
               <Icon name="swap" />
             </ActionIcon>
           </Tooltip>
-          <SideZone side="golden" over={over === "golden"} sides={sides} />
+          <SideZone side="golden" sides={sides} />
         </div>
         <div className={classes.submit}>
           <Button type="submit" disabled={!ready} loading={compare.isPending} data-testid="compare">

@@ -13,7 +13,7 @@ import { DumpSelect } from "./DumpSelect";
 import classes from "./SideZone.module.css";
 
 /** One side of the comparison to make: files are dropped on it, a dump is picked or the path of one pasted. */
-export function SideZone({ side, over, sides }: { side: Side; over: boolean; sides: Sides }) {
+export function SideZone({ side, sides }: { side: Side; sides: Sides }) {
   const { t } = useTranslation();
   const folder = useRef<HTMLInputElement>(null);
   const files = useRef<HTMLInputElement>(null);
@@ -31,7 +31,6 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
     <div
       className={classes.zone}
       data-side={side}
-      data-over={over || undefined}
       data-refused={refused !== null || undefined}
       data-testid={`zone-${side}`}
     >
@@ -57,7 +56,7 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
         ) : (
           <>
             <Icon name="upload" />
-            <span>{over ? t("home.dropActive") : t("home.dropSide")}</span>
+            <span>{t("home.dropSide")}</span>
             <Button
               variant="subtle"
               size="compact-xs"
