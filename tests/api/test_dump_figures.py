@@ -72,11 +72,11 @@ def test_the_histogram_tells_of_the_one_infinity_that_was_made(served: Client, b
 
 def test_the_run_names_the_call_where_it_was_born(served: Client, broken: str) -> None:
     figure = drawn(served, broken, "value-order", f"node={CAUSE}")
-    star = next(trace for trace in figure["figure"]["data"] if trace["name"] == "born here")
+    star = next(trace for trace in figure["figure"]["data"] if trace["name"] == "first not asked for")
     place = star["x"][0]
     row = get(served, f"/api/dumps/{broken}/nodes?at={place}&limit=1")["items"][0]
     assert row["name"] == CAUSE
-    assert f"The first that nobody asked for was made in {CAUSE}, place {place}." in figure["text"]
+    assert f"The first that nobody asked for is at {CAUSE}, place {place}." in figure["text"]
     largest = drawn(served, broken, "value-order", "measure=max")
     assert largest["figure"]["layout"]["meta"]["measure"] == "max"
     assert largest["text"].startswith("Largest magnitude of the first output of ")

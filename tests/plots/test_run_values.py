@@ -22,12 +22,12 @@ BACKWARD = np.array([False, False, False, True])
 
 
 def test_every_call_has_a_point_and_nan_a_lane_of_its_own() -> None:
-    data = value_order_data(NAMES, VALUES, LOST, BACKWARD, measure="norm", selected=2, born=2)
+    data = value_order_data(NAMES, VALUES, LOST, BACKWARD, measure="norm", selected=2, first=2)
     drawn = {trace["name"]: trace for trace in value_order_figure(data)["data"]}
     assert drawn["forward"]["x"] == [0, 1, 2]
     assert drawn["forward"]["y"] == [1, 20, None]
     assert drawn["backward"]["customdata"] == [3]
-    assert (drawn["NaN/Inf"]["x"], drawn["born here"]["x"]) == ([2], [2])
+    assert (drawn["NaN/Inf"]["x"], drawn["first not asked for"]["x"]) == ([2], [2])
     assert "NaN/Inf" in value_order_figure(data)["layout"]["yaxis"]["ticktext"]
     assert english(value_order_phrases(data)) == (
         "Norm of the first output of 4 calls, in call order. Largest finite value 20 at b.0.forward, place 1."

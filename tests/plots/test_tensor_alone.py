@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +22,7 @@ from dumpscope.plots.tensor.histogram import (
 )
 from dumpscope.plots.tensor.statistics import spread_figure, spread_of, spread_phrases
 from dumpscope.plots.tensor.value_map import value_map_data, value_map_figure, value_map_phrases, value_map_table
+from dumpscope.readers.tensors.tensor_file import load
 from dumpscope.texts import english
 
 FLOATS = hnp.arrays(np.float32, hnp.array_shapes(max_dims=3, max_side=6), elements=st.floats(width=32))
@@ -99,6 +102,18 @@ def test_one_tensor_is_read_against_zeros_without_their_memory() -> None:
     tensor = np.array([1.0, -7.0, np.nan, np.inf])
     found = landmarks(tensor, zeros(tensor.shape))
     assert (found.worst, found.lost) == ((1,), (2,))
+
+
+def test_a_large_tensor_needs_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "big.npy"
+    np.save(file, np.random.default_rng(3).normal(size=(5, 1000, 1000)))
+    loaded = load(file, root=tmp_path)
+    for read in (tensor_histogram_data, value_map_data, lambda array: landmarks(array, zeros(array.shape))):
+        tracemalloc.start()
+        read(loaded.array)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < loaded.nbytes / 8, read
 
 
 def test_a_side_that_is_one_number_everywhere_is_compared_as_such() -> None:

@@ -74,6 +74,38 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     expect(page.get_by_test_id("chips")).to_contain_text("propagated")
 
 
+ALONE = {
+    "alone": ("", ".main-svg"),
+    "alone map": ("?tab=map", ".main-svg"),
+    "alone values": ("?tab=values", "[data-testid=values-grid]"),
+    "alone apis": ("?tab=apis", ".main-svg"),
+    "alone compare": ("?do=compare", "[data-testid=compare-with] input[type=radio]"),
+    "alone help": ("", ".main-svg"),
+}
+"""States of the page of one dump that went wrong: what follows its address, and what is there then."""
+
+
+@pytest.mark.parametrize("screen", ALONE)
+def test_axe_finds_nothing_serious_on_one_dump_alone(
+    page: Page, server: Server, dumps: Path, pytestconfig: pytest.Config, screen: str
+) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    more, there = ALONE[screen]
+    page.goto(ready(server, dumps / "target_nan") + more)
+    expect(page.locator(there).first).to_be_visible()
+    if screen == "alone":
+        page.get_by_test_id("alone-how").click()
+        expect(page.get_by_test_id("unchecked-dump")).to_be_visible()
+    if screen == "alone help":
+        page.get_by_test_id("help").click()
+        expect(page.get_by_test_id("marks")).to_be_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+        page.wait_for_function(AT_REST)
+        assert grave(page, pytestconfig) == []
+
+
 SCREENS = (
     "home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "path", "stage",
 )  # fmt: skip
@@ -159,6 +191,9 @@ UNANSWERED = {
     "peek": ("{address}?tab=values", COMPARISON + r"/pairs/\w+/values"),
     "palette": ("{address}", COMPARISON + r"/nodes\?.*gelu"),
     "dump": ("{dump}", r"/api/dumps/\w+/"),
+    "dump figure": ("{dump}?tab=map", r"/api/dumps/\w+/figures"),
+    "dump values": ("{dump}?tab=values", r"/api/dumps/\w+/items"),
+    "dump compare": ("{dump}?do=compare", r"/api/dumps\?"),
     "dump itself": ("{dump}", r"/api/dumps/\w+$"),
 }
 """Screens, each with the requests that get no answer."""

@@ -21,10 +21,21 @@ from dumpscope.plots.run.apis import all_apis_data, all_apis_figure
 from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure
 from dumpscope.plots.run.order import error_order_data, error_order_figure
 from dumpscope.plots.run.steps_and_ranks import call_over_runs_data, call_over_runs_figure
+from dumpscope.plots.run.values import (
+    Measure,
+    ValueOrder,
+    api_values_data,
+    api_values_figure,
+    value_order_data,
+    value_order_figure,
+)
+from dumpscope.plots.tensor.histogram import tensor_histogram_data, tensor_histogram_figure
+from dumpscope.plots.tensor.statistics import spread_figure, spread_of
+from dumpscope.plots.tensor.value_map import value_map_data, value_map_figure
 from dumpscope.readers.file_type import KINDS
 from dumpscope.texts import catalogue
 from ui.conftest import Server
-from ui.driving import ask, known, start
+from ui.driving import ask, known, ready, start
 from ui.expecting import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,6 +108,9 @@ def spoken(part: Any) -> Iterator[str]:
                 yield from spoken(value)
 
 
+MEASURES: tuple[Measure, ...] = ("norm", "max")
+
+
 def test_every_word_of_a_figure_is_known_in_chinese() -> None:
     known = catalogue("zh")["figures"]
     values, bins = np.arange(6.0), [1] * 23
@@ -104,6 +118,13 @@ def test_every_word_of_a_figure_is_known_in_chinese() -> None:
         [0, 1, 2], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0], list("abc"), selected=0, origins=[1], backward=1
     )
     lost = np.where(values == 2, np.nan, values)
+    spread = spread_of(6, high=5.0, low=0.0, mean=2.5, norm=8.0)
+    assert spread is not None
+    sizes, bad = np.array([1.0, 2.0, np.nan]), np.array([False, False, True])
+
+    def order_of(measure: Measure) -> ValueOrder:
+        return value_order_data(list("abc"), sizes, bad, np.array([False, True, False]), measure=measure, first=2)
+
     figures = [
         error_order_figure(orders),
         api_distribution_figure(api_distribution_data("a", [0, 1], [0.5, 2.0], ["a", "b"], current=1)),
@@ -118,9 +139,15 @@ def test_every_word_of_a_figure_is_known_in_chinese() -> None:
         difference_map_figure(difference_map_data(lost, values + 1)),
         difference_map_figure(difference_map_data(values, values + 1, reduce="rms")),
         error_histogram_figure(error_histogram_data(bins, bins)),
+        tensor_histogram_figure(tensor_histogram_data(values)),
+        value_map_figure(value_map_data(lost)),
+        value_map_figure(value_map_data(values, reduce="rms")),
+        spread_figure(spread),
+        *(value_order_figure(order_of(measure)) for measure in MEASURES),
+        api_values_figure(api_values_data(["a"], np.zeros(3, int), list("abc"), sizes, bad, measure="norm", current=1)),
     ]
     words = {word for figure in figures for word in spoken(figure)}
-    words -= {"", "a", "b", "c", "%{text}<extra></extra>", "dim 0", "rank 0"}
+    words -= {"", "a", "b", "c", "%{text}<extra></extra>", "%{x}<extra></extra>", "dim 0", "rank 0"}
     assert words == known.keys()
 
 
@@ -200,6 +227,26 @@ def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: 
     expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible()
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, "trends of a dump")
+
+
+@pytest.mark.parametrize("dump", ["target_nan", "stat_nan", "golden", "cfg_structure"])
+def test_one_dump_alone_is_chinese_too(chinese: Page, server: Server, dumps: Path, dump: str) -> None:
+    chinese.goto(ready(server, dumps / dump))
+    expect(chinese.get_by_test_id("opened-at")).to_contain_text(CHINESE)
+    for plot in ("hist", "map", "values", "order", "apis"):
+        chinese.get_by_test_id(f"plot-{plot}").click()
+        expect(chinese.get_by_test_id(f"plot-{plot}")).to_have_attribute("aria-selected", "true")
+        chinese.wait_for_load_state("networkidle")
+        assert_no_english(chinese, f"{dump}, {plot}")
+    chinese.get_by_test_id("alone-how").click()
+    expect(chinese.get_by_test_id("unchecked-dump")).to_be_visible()
+    for opener, there in (("help", "marks"), ("open-compare", "compare-with")):
+        chinese.get_by_test_id(opener).click()
+        expect(chinese.get_by_test_id(there)).to_be_visible()
+        chinese.wait_for_load_state("networkidle")
+        assert_no_english(chinese, f"{dump}, {there}")
+        chinese.keyboard.press("Escape")
+        expect(chinese.get_by_test_id(there)).to_have_count(0)
 
 
 def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Server) -> None:

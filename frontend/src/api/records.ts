@@ -91,11 +91,14 @@ export function useComparisons(q: string, sort: ListOrder) {
   return useInfiniteQuery(pageOptions("comparisons", [q, sort], (row) => BUSY.has(row.status), fetchPage));
 }
 
+export function fetchDump(id: string, signal?: AbortSignal): Promise<Dump> {
+  return readReply(api().GET("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, signal }));
+}
+
 export function useDump(id: string) {
   return useQuery({
     queryKey: ["dumps", "one", id],
-    queryFn: ({ signal }) =>
-      readReply(api().GET("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, signal })),
+    queryFn: ({ signal }) => fetchDump(id, signal),
     refetchInterval: ({ state }) => (state.data?.status === "pending" ? 1000 : false),
   });
 }

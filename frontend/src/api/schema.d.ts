@@ -572,6 +572,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description How many node pairs each class, verdict and cause without a partner would show, beside what else is asked for.
+         */
+        get: operations["counts_api_comparisons__comparison_id__counts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/nodes/{name}/flow": {
         parameters: {
             query?: never;
@@ -2053,6 +2073,24 @@ export interface components {
             missing: string | null;
             /** Said */
             said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * FilterCounts
+         * @description Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well.
+         */
+        FilterCounts: {
+            /** Classes */
+            classes: {
+                [key: string]: number;
+            };
+            /** Verdicts */
+            verdicts: {
+                [key: string]: number;
+            };
+            /** Leftovers */
+            leftovers: {
+                [key: string]: number;
+            };
         };
         /** FirstNo */
         FirstNo: {
@@ -5924,7 +5962,7 @@ export interface operations {
                 step?: number | null;
                 /** @description Rank; the first one when left out. */
                 rank?: number | null;
-                sort?: "order" | "-out_score" | "-ratio" | "name";
+                sort?: "order" | "-out_score" | "-ratio" | "-class" | "name";
                 /** @description Name of the node in the middle of the page. */
                 around?: string | null;
                 /** @description Place in the list of the first row wanted. */
@@ -5965,6 +6003,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_NodeRow_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    counts_api_comparisons__comparison_id__counts_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Any of these verdicts; several times or with commas. */
+                verdict?: string[];
+                /** @description Any of these classes; several times or with commas. */
+                class?: string[];
+                /** @description Calls without a partner, for any of these causes (docs/matching.md). */
+                leftover?: string[];
+                /** @description API or module class: softmax, Functional.softmax, Linear. */
+                api?: string;
+                /** @description Parts of a name and terms: `api:linear err>1e-2 class:origin -"x y"` (docs/ui.md). */
+                q?: string;
+                /** @description Lowest order. */
+                from?: number | null;
+                /** @description Highest order. */
+                to?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FilterCounts"];
                 };
             };
             /** @description What went wrong. */

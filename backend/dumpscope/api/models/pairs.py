@@ -157,6 +157,14 @@ class StripBucket(Wire):
     seq: int
 
 
+class FilterCounts(Wire):
+    """Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well."""
+
+    classes: dict[str, int]
+    verdicts: dict[str, int]
+    leftovers: dict[str, int]
+
+
 class Strip(Wire):
     total: int
     buckets: list[StripBucket]

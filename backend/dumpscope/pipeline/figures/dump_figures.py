@@ -90,7 +90,7 @@ def _of_tensor(
     """What `draw` makes of the tensor; what `instead` makes of its record where it was not dumped; or why there is neither."""
     record = asked_record(database, rank, wanted)
     if record is None:
-        return no_figure(phrase("figure.no_items"))
+        return no_figure(phrase("figure.call_without_tensors"))
     if record.shape is None:
         return no_figure(phrase("figure.not_tensor"))
     try:
@@ -134,7 +134,7 @@ def value_order(
     if not _told(columns, values):
         return no_figure(phrase("run_values.none"))
     log = wanted.by_log(True)
-    born = first()
+    found = first()
     data = value_order_data(
         columns.names,
         values,
@@ -142,7 +142,7 @@ def value_order(
         columns.backward,
         measure=measure,
         selected=selected,
-        born=None if born is None else node_place(database, rank, born),
+        first=None if found is None else node_place(database, rank, found),
         log=log,
     )
     return FigureResult(

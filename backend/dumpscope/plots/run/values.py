@@ -21,6 +21,8 @@ Measure = Literal["norm", "max"]
 TITLES: Final[dict[Measure, str]] = {"norm": "norm of the output", "max": "largest magnitude of the output"}
 NOT_FINITE: Final = "NaN/Inf"
 _NAME: Final = 44
+_BELOW_LOST: Final = 0.86
+"""Height of a label, as a share of the plot's: below the lane of NaN and infinity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class ValueOrder:
     """forward, backward: curves of the calls of each direction, the largest of each bucket
     lost: number of calls whose outputs hold NaN or infinity; first_lost: (place, name) of the first
     largest: (value, place, name) of the largest finite one; selected: (place, name, value, lost); starts: of the backward pass
-    born: (place, name, drawn value) of the first call with a number that nobody asked for
+    first: (place, name, drawn value) of the first call with a number that nobody asked for
     """
 
     measure: Measure
@@ -42,7 +44,7 @@ class ValueOrder:
     largest: tuple[float, int, str] | None
     selected: tuple[int, str, float, bool] | None
     starts: int | None
-    born: tuple[int, str, float] | None
+    first: tuple[int, str, float] | None
     lanes: Lanes
 
 
@@ -54,14 +56,14 @@ def value_order_data(
     *,
     measure: Measure,
     selected: int | None = None,
-    born: int | None = None,
+    first: int | None = None,
     points: int = POINTS,
     log: bool = True,
 ) -> ValueOrder:
     """Curves over all calls in call order.
 
     values: never negative, nan where nothing was stored; lost: an output holds NaN or infinity, whatever its value says
-    selected, born: places of calls to mark, the latter as the one where the first unwanted number was made
+    selected, first: places of calls to mark, the latter as the first with a number that nobody asked for
     """
     places = np.arange(len(names))
     drawn = np.where(lost, np.inf, values)
@@ -88,7 +90,7 @@ def value_order_data(
         if selected is None
         else (selected, names[selected], float(values[selected]), bool(lost[selected])),
         starts=int(starts[0]) if starts.size else None,
-        born=None if born is None else (born, names[born], float(drawn[born])),
+        first=None if first is None else (first, names[first], float(drawn[first])),
         lanes=lanes(drawn, log=log, top=NOT_FINITE),
     )
 
@@ -123,10 +125,10 @@ def value_order_figure(data: ValueOrder) -> Figure:
             "customdata": lost.pair.tolist(), "marker": {"size": 8, "color": LOST, "symbol": "x"},
             "hovertemplate": "%{text}: NaN/Inf<extra></extra>",
         })  # fmt: skip
-    if data.born is not None and not np.isnan(data.born[2]):
-        place, name, value = data.born
+    if data.first is not None and not np.isnan(data.first[2]):
+        place, name, value = data.first
         traces.append({
-            "type": "scatter", "mode": "markers", "name": "born here", "x": [place],
+            "type": "scatter", "mode": "markers", "name": "first not asked for", "x": [place],
             "y": data.lanes.place(np.asarray([value])).tolist(), "text": [plain(shorten(name, _NAME))],
             "customdata": [place], "marker": {"color": MARK, "size": 14, "symbol": "star"},
             "hovertemplate": "%{text}<extra></extra>",
@@ -136,7 +138,7 @@ def value_order_figure(data: ValueOrder) -> Figure:
     if data.selected is not None:
         place, name = data.selected[:2]
         shapes.append(line_at(place, MARK, "solid"))
-        notes.append(note_at(place, plain(shorten(name, 36)), last))
+        notes.append({**note_at(place, plain(shorten(name, 36)), last), "y": _BELOW_LOST})
     if data.starts is not None and data.forward.order.size:
         shapes.append(line_at(data.starts, GREY, "dash"))
         notes.append({**note_at(data.starts, "backward", last), "y": 0, "yanchor": "bottom"})
@@ -176,8 +178,8 @@ def value_order_phrases(data: ValueOrder) -> list[Phrase]:
     if data.first_lost is not None:
         place, name = data.first_lost
         parts.append(phrase("run_values.lost", count=data.lost, name=name, place=place))
-        if data.born is not None and data.born[0] != place:
-            parts.append(phrase("run_values.born", name=data.born[1], place=data.born[0]))
+        if data.first is not None and data.first[0] != place:
+            parts.append(phrase("run_values.first", name=data.first[1], place=data.first[0]))
     else:
         parts.append(phrase("run_values.finite"))
     if data.starts is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from dumpscope.plots.pair.pieces import pieces, wide, zeros
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import TARGET, Figure, axis, layout, number, rounded
 from dumpscope.texts import Phrase, phrase
+
+_FEW: Final = 5
+"""Elements of the fullest bin up to which every whole number has a tick, and nothing between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +60,12 @@ def tensor_histogram_figure(data: TensorHistogram) -> Figure:
         "customdata": [f"{low:g} … {high:g}" for low, high in pairwise(ends)],
         "marker": {"color": TARGET}, "hovertemplate": "%{customdata}: %{y}<extra></extra>",
     }  # fmt: skip
+    whole = {"dtick": 1} if not data.log and int(data.counted.counts.max()) <= _FEW else {}
     return {
         "data": [trace],
         "layout": layout(
             xaxis=axis("magnitude" if data.magnitudes else "value", nticks=8),
-            yaxis=axis("elements", type="log" if data.log else "linear"),
+            yaxis=axis("elements", type="log" if data.log else "linear", **whole),
             bargap=0,
             showlegend=False,
         ),

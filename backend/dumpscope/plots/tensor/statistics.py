@@ -63,7 +63,10 @@ def spread_figure(data: Spread) -> Figure:
             "marker": {"color": MARK, "size": 11, "symbol": "diamond"}, "hovertemplate": "%{x}<extra></extra>",
         })  # fmt: skip
     hidden = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "range": [-1, 1]}
-    return {"data": traces, "layout": layout(xaxis=axis("value", nticks=8), yaxis=axis("", **hidden))}
+    return {
+        "data": traces,
+        "layout": layout(xaxis=axis("value", nticks=8), yaxis=axis("", **hidden), meta={"scale": False}),
+    }
 
 
 def spread_phrases(data: Spread) -> list[Phrase]:

@@ -92,6 +92,36 @@ export function fetchNodes(
   return listed(id, unit, list, { around, limit });
 }
 
+/** How many calls each entry of the filter would show. */
+export function useFilterCounts(
+  id: string,
+  unit: Unit | null,
+  list: Pick<NodeListQuery, "filter" | "query">,
+  wanted: boolean,
+) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "counts", unit, list],
+    queryFn: ({ signal }) => {
+      const { sort: _, ...query } = listParams(unit, { ...list, sort: "order" });
+      return readReply(
+        api().GET("/api/comparisons/{comparison_id}/counts", { params: { path: comparisonPath(id), query }, signal }),
+      );
+    },
+    enabled: wanted && unit !== null,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Calls whose name has a text, the worst class first. */
+export async function fetchByName(id: string, unit: Unit, text: string, limit: number): Promise<readonly NodeRow[]> {
+  const query = { ...unit, q: `name:"${text.replaceAll('"', "")}"`, sort: "-class" as const, limit };
+  return (
+    await readReply(
+      api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: comparisonPath(id), query } }),
+    )
+  ).items;
+}
+
 /** The amplifiers of a step and rank, the largest error first. */
 export function amplifierOptions(id: string, unit: Unit) {
   const list: NodeListQuery = { filter: { ...NO_FILTER, classes: ["amplifier"] }, query: "", sort: "-out_score" };

@@ -50,6 +50,21 @@ export function useCallPrecheck(id: string, unit: Unit | null, name: string | nu
   });
 }
 
+/** Of one call of a dump, and how many calls of its step and rank have a result. */
+export function useCallAlone(dump: string, unit: Unit, name: string | null) {
+  return useQuery({
+    queryKey: ["dumps", "prechecks", dump, unit, name],
+    queryFn: ({ signal }) =>
+      readReply(
+        api().GET("/api/dumps/{dump_id}/prechecks/{name}", {
+          params: { path: { dump_id: dump, name: name ?? "" }, query: unit },
+          signal,
+        }),
+      ),
+    enabled: name !== null,
+  });
+}
+
 /** A dump's pre-check: its size, the command that makes one, and the job that makes one now. */
 export function useDumpPrecheck(dump: string) {
   return useQuery({
@@ -71,6 +86,7 @@ export function usePrecheckActions(dump: string) {
   const params = { path: { dump_id: dump } };
   const refresh = async () => {
     await client.invalidateQueries({ queryKey: ["dumps", "prechecks", dump] });
+    await client.invalidateQueries({ queryKey: ["dumps", "data", dump, "nodes"] });
     await client.invalidateQueries({ queryKey: ["comparisons", "data"] });
   };
   const run = useMutation({

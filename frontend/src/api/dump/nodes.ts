@@ -16,6 +16,12 @@ export function fetchDumpNodes(
   return readReply(api().GET("/api/dumps/{dump_id}/nodes", { params, signal }));
 }
 
+/** Place of a call in the order of the file; -1 where this step and rank has no such call. */
+export async function fetchPlace(id: string, unit: Unit, name: string): Promise<number> {
+  const found = await fetchDumpNodes(id, unit, "", { around: name, limit: 1 }, new AbortController().signal);
+  return found.items[0]?.ordinal ?? -1;
+}
+
 /** The script that runs a call alone; an error says why there is none. */
 export function useScript(id: string, unit: Unit, name: string) {
   return useQuery({

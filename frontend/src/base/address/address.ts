@@ -1,10 +1,17 @@
 /** The state of a screen as kept in its address: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
 import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
-import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
+import { isMark, isVerdict, type MarkWord, type VerdictWord } from "../comparison/verdicts";
 
 /** In the order of their keys. */
 export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
 export type PlotTab = (typeof PLOTS)[number];
+
+/** Those of one dump alone, in the order of their keys. */
+export const DUMP_PLOTS = ["hist", "map", "values", "order", "apis"] as const satisfies readonly PlotTab[];
+export type DumpPlotTab = (typeof DUMP_PLOTS)[number];
+
+export const MEASURES = ["norm", "max"] as const;
+export type Measure = (typeof MEASURES)[number];
 
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
@@ -18,7 +25,7 @@ export const HOPS = [1, 2, 3] as const;
 export type Hops = (typeof HOPS)[number];
 
 export interface Filter {
-  classes: ClassWord[];
+  classes: MarkWord[];
   verdicts: VerdictWord[];
   /** Calls without a partner, for any of these causes. */
   leftovers: UnmatchedCause[];
@@ -43,6 +50,8 @@ export interface Address {
   at: number[] | null;
   /** A cell of the map holds the root mean square instead of the largest difference. */
   rms: boolean;
+  /** What of its outputs a plot of a run shows; null: what was recorded. */
+  measure: Measure | null;
   filter: Filter;
   query: string;
   sort: Sort;
@@ -74,6 +83,7 @@ export function parseAddress(search: string): Address {
     axes: numbers(params.get("ax"), 2),
     at: numbers(params.get("at"), 64),
     rms: params.get("red") === "rms",
+    measure: MEASURES.find((one) => one === params.get("m")) ?? null,
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
@@ -96,6 +106,7 @@ export function formatAddress(address: Address): string {
   if (address.axes !== null) params.set("ax", address.axes.join(","));
   if (address.at !== null) params.set("at", address.at.join(","));
   if (address.rms) params.set("red", "rms");
+  if (address.measure !== null) params.set("m", address.measure);
   const filter = formatFilter(address.filter);
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
@@ -115,7 +126,7 @@ export function parseFilter(text: string): Filter {
     if (colon < 0) continue;
     const key = token.slice(0, colon);
     const value = decode(token.slice(colon + 1));
-    if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
+    if (key === "class" && isMark(value) && !filter.classes.includes(value)) filter.classes.push(value);
     if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
     if (key === "left" && isUnmatchedCause(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
     if (key === "api" && value) filter.api = value;

@@ -97,6 +97,22 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["Esc", "keys.escape"],
 ];
 
+/** The same, of the page of one dump. */
+export const DUMP_KEY_HELP: typeof KEY_HELP = [
+  ["j k", "keys.node"],
+  ["n N", "keys.found"],
+  ["g f", "keys.firstFound"],
+  ["p", "keys.maker"],
+  ["u", "keys.parent"],
+  ["[ ]", "keys.rank"],
+  ["{ }", "keys.step"],
+  ["/", "keys.search"],
+  ["1 2 3 4 5", "keys.plots"],
+  ["c", "keys.copy"],
+  ["?", "keys.help"],
+  ["Esc", "keys.escapeSearch"],
+];
+
 /** The key that shows a panel of a screen. Its texts are `palette.actions.ID` and `keys.HELP`. */
 export interface PanelKey {
   id: string;

@@ -19,8 +19,13 @@ export interface LeafValues {
 /** "float32 [2,6,8]"; "int" where there is no dtype. */
 export function describeType(leaf: LeafValues | null): string {
   if (!leaf) return "";
-  const type = (leaf.dtype ?? leaf.type ?? "").replace(/^torch\./, "");
-  return leaf.shape ? `${type} [${leaf.shape.join(",")}]` : type;
+  return describeTensor(leaf.dtype ?? leaf.type ?? "", leaf.shape);
+}
+
+/** `float32 [2,6]`. */
+export function describeTensor(type: string, shape: readonly number[] | null): string {
+  const plain = type.replace(/^torch\./, "");
+  return shape ? `${plain} [${shape.join(",")}]` : plain;
 }
 
 export function hasStatistics(leaf: LeafValues | null): boolean {

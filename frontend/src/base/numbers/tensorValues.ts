@@ -60,14 +60,27 @@ export function writeCsv(
   row: number,
   column: number,
 ): string {
-  const lines = ["index,target,golden,difference"];
+  const texts = rows.map((cells) => cells.map((cell) => [cell.target, cell.golden, cell.difference]));
+  return writeLines(["target", "golden", "difference"], texts, at, axes, row, column);
+}
+
+/** The same for cells of any number of values, under their titles. */
+export function writeLines(
+  titles: readonly string[],
+  rows: readonly (readonly (readonly (string | null)[])[])[],
+  at: readonly number[],
+  axes: readonly number[],
+  row: number,
+  column: number,
+): string {
+  const lines = [["index", ...titles].join(",")];
   const [down, across] = axes.length > 1 ? axes : [undefined, axes[0]];
   rows.forEach((cells, y) => {
     cells.forEach((cell, x) => {
       const index = [...at];
       if (across !== undefined) index[across] = column + x;
       if (down !== undefined) index[down] = row + y;
-      lines.push([index.join(" "), cell.target ?? "", cell.golden ?? "", cell.difference ?? ""].join(","));
+      lines.push([index.join(" "), ...cell.map((text) => text ?? "")].join(","));
     });
   });
   return `${lines.join("\r\n")}\r\n`;

@@ -1,25 +1,26 @@
-import { SegmentedControl } from "@mantine/core";
 import { memo, type ReactNode, useRef, useState } from "react";
-import { fetchNodes, useStrip } from "../../api/comparison/nodes";
+import { fetchByName, useStrip } from "../../api/comparison/nodes";
 import type { Comparison } from "../../api/types";
-import { NO_FILTER } from "../../base/address/address";
+import { KEY_HELP } from "../../base/address/keys";
+import { MARKS } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
 import { useKeys } from "../../widgets/basic/useKeys";
 import { useWidth } from "../../widgets/basic/useWidth";
+import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
+import { usePainted } from "../../widgets/late/painted";
 import { OrderStrip } from "../../widgets/lists/OrderStrip";
+import { WordMark } from "../../widgets/marks/Mark";
 import { Header } from "../../widgets/page/Header";
-import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { Notice } from "../../widgets/page/Notice";
+import { HelpOverlay, PaletteDialog } from "../../widgets/page/overlays";
 import { Palette } from "../../widgets/page/Palette";
 import { Banner } from "./banner/Banner";
-import { Controls } from "./Controls";
-import { Dialogs } from "./dialogs/Dialogs";
+import { DialogSet, Dialogs } from "./dialogs/Dialogs";
 import { WaitingMatches } from "./dialogs/MatchActions";
-import { EvidencePanel } from "./panels/EvidencePanel";
-import { ListPanel } from "./panels/ListPanel";
-import { TreePanel } from "./panels/TreePanel";
+import type { Panel } from "./PanelSwitch";
+import { Mode, Sides } from "./Sides";
 import { NoticeProvider, useNotice } from "./selection/notice";
 import { OriginsProvider } from "./selection/OriginsProvider";
 import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
@@ -29,8 +30,13 @@ import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
 import { useTriageKeys } from "./useTriageKeys";
 
-const PANELS = ["tree", "list", "evidence"] as const;
-type Panel = (typeof PANELS)[number];
+const below = () => import("./belowStrip");
+const TreePanel = lazyPart(async () => (await below()).TreePanel, { late: true });
+const ListPanel = lazyPart(async () => (await below()).ListPanel, { late: true });
+const EvidencePanel = lazyPart(async () => (await below()).EvidencePanel, { late: true });
+const PanelSwitch = lazyPart(async () => (await below()).PanelSwitch, { late: true });
+const Controls = lazyPart(async () => (await import("./Controls")).Controls, { late: true });
+const AT_REST = [DialogSet, HelpOverlay, PaletteDialog];
 
 /** Part of the window's width, within bounds. */
 function share(part: number, least: number, most: number): number {
@@ -60,23 +66,25 @@ const Screen = memo(function Screen() {
   const left = useSplit("tree", share(0.19, 244, 340), 160, 620);
   const right = useSplit("evidence", share(0.36, 460, 760), 320, 1100);
   useKeys({ help: () => setHelp(true) });
+  const marks = MARKS.map((word) => ({
+    id: word,
+    mark: <WordMark word={word} words />,
+    text: t(`classHelp.${word}`),
+  }));
   return (
     <div className={classes.screen}>
       <Header>
-        <Controls onHelp={() => setHelp(true)} />
+        <Heading />
+        <Controls onHelp={() => setHelp(true)} fallback={<span className={classes.controls} />} />
       </Header>
       <main id="main" className={classes.main} tabIndex={-1}>
         <SummaryProblem />
         <Banner />
         <WaitingMatches />
         <Strip />
-        <SegmentedControl
-          className={classes.switch}
-          size="xs"
-          value={panel}
-          onChange={(value) => setPanel(value as Panel)}
-          data={PANELS.map((name) => ({ value: name, label: t(`comparison.panels.${name}`) }))}
-        />
+        <div className={classes.switch}>
+          <PanelSwitch panel={panel} onPanel={setPanel} />
+        </div>
         <div
           className={classes.panels}
           data-panel={panel}
@@ -104,10 +112,30 @@ const Screen = memo(function Screen() {
       <Dialogs />
       <CallPalette />
       <TriageKeys />
-      <HelpOverlay opened={help} onClose={() => setHelp(false)} />
+      <Rest />
+      <HelpOverlay opened={help} onClose={() => setHelp(false)} keys={KEY_HELP} marks={marks} terms />
     </div>
   );
 });
+
+function Heading() {
+  const comparison = useShownComparison();
+  return (
+    <>
+      <Sides comparison={comparison} />
+      <Mode comparison={comparison} />
+    </>
+  );
+}
+
+/** The answer is what the screen is opened for; what else can be opened on it comes at rest. */
+function Rest() {
+  const { summary, summaryProblem } = useResult();
+  const answered = summary !== undefined || summaryProblem !== null;
+  usePainted(answered);
+  useIdlePreload(AT_REST, answered);
+  return null;
+}
 
 function PanelBox({ name, children }: { name: Panel; children: ReactNode }) {
   const { t } = useTranslation();
@@ -162,11 +190,7 @@ function CallPalette() {
   return (
     <Palette
       scope={["comparisons", "data", id, unit]}
-      find={async (query, limit) =>
-        unit === null
-          ? []
-          : (await fetchNodes(id, unit, { filter: NO_FILTER, query, sort: "order" }, null, limit)).items
-      }
+      find={async (text, limit) => (unit === null ? [] : fetchByName(id, unit, text, limit))}
       onNode={select}
     />
   );

@@ -1,15 +1,18 @@
-import { SegmentedControl } from "@mantine/core";
+import { ActionIcon, Button, SegmentedControl, Tooltip } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useDumpNode } from "../../api/dump/nodes";
-import { useOverflow } from "../../api/dump/overflow";
 import { useJob } from "../../api/jobs";
 import { type Unit, useDump } from "../../api/records";
 import type { Dump, OverflowSummary } from "../../api/types";
+import { DUMP_PLOTS, toPlot } from "../../base/address/address";
+import { DUMP_KEY_HELP } from "../../base/address/keys";
 import { formatMoment } from "../../base/numbers/dates";
 import { formatBytes, formatCount } from "../../base/numbers/format";
+import { copyText } from "../../base/text/clipboard";
 import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../../widgets/basic/CopyButton";
+import { Icon } from "../../widgets/basic/Icon";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link, useAddress } from "../../widgets/basic/navigation";
 import { Notes, ProblemList } from "../../widgets/basic/Problems";
@@ -17,21 +20,35 @@ import { SearchField } from "../../widgets/basic/SearchField";
 import { Boundary, Failure, Loading } from "../../widgets/basic/States";
 import { useDebounced } from "../../widgets/basic/useDebounced";
 import { useKeys } from "../../widgets/basic/useKeys";
+import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
+import { usePainted } from "../../widgets/late/painted";
 import { useTree } from "../../widgets/lists/useTree";
+import { PrecheckChip } from "../../widgets/marks/PrecheckMark";
 import { Header } from "../../widgets/page/Header";
-import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { Notice, useNoticeWords } from "../../widgets/page/Notice";
+import { HelpOverlay } from "../../widgets/page/overlays";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
-import { REPRODUCE_KEY, ReproduceDialog } from "../../widgets/source/ReproduceDialog";
-import { SOURCE_KEY, SourceDialog } from "../../widgets/source/SourceDialog";
+import { REPRODUCE_KEY, SOURCE_KEY } from "../../widgets/source/dialogKeys";
+import { NodePanel } from "./call/NodePanel";
 import { DumpTree } from "./DumpTree";
-import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
 import { FirstOverflow } from "./FirstOverflow";
 import { FindingList, NodeList } from "./NodeList";
-import { NodePanel } from "./NodePanel";
+import { PARTS, PartMark } from "./PartMark";
 import { RunNotes } from "./RunNotes";
+import { useFoundWalk } from "./useFoundWalk";
 import { useNodeRows } from "./useNodeRows";
+import { useOpening } from "./useOpening";
+
+const overlay = { overlay: true, late: true };
+const ReproduceDialog = lazyPart(
+  async () => (await import("../../widgets/source/ReproduceDialog")).ReproduceDialog,
+  overlay,
+);
+const SourceDialog = lazyPart(async () => (await import("../../widgets/source/SourceDialog")).SourceDialog, overlay);
+const DumpTrends = lazyPart(async () => (await import("./DumpTrends")).DumpTrends, overlay);
+const CompareWith = lazyPart(async () => (await import("./CompareWith")).CompareWith, overlay);
+const AT_REST = [ReproduceDialog, SourceDialog, DumpTrends, CompareWith, HelpOverlay];
 
 /** One dump: what it holds, its tree, its calls, one call in full. */
 export function DumpView({ id }: { id: string }) {
@@ -47,6 +64,8 @@ export function DumpView({ id }: { id: string }) {
       document.title = "dumpscope";
     };
   }, [dump]);
+  usePainted(dump !== undefined || error !== null);
+  useIdlePreload(AT_REST, dump?.status === "ready");
   if (dump?.status === "ready") return <Ready dump={dump} />;
   return (
     <>
@@ -77,16 +96,17 @@ function Ready({ dump }: { dump: Dump }) {
   const several = dump.nodes > 0 && dump.steps.length * dump.ranks.length > 1;
   const [text, setText] = useState(address.query);
   const query = useDebounced(text.trim(), 250);
-  const nodes = useNodeRows(dump.id, unit, query, address.node);
-  // A dump opens with its first call in full.
-  const selected = address.node ?? nodes.rowAt(0)?.name ?? null;
+  const opening = useOpening(dump, unit);
+  const { overflow } = opening;
+  const nodes = useNodeRows(dump.id, unit, query, address.node ?? opening.node);
+  const first = opening.node ?? (opening.why === null ? null : (nodes.rowAt(0)?.name ?? null));
+  const selected = address.node ?? first;
   const tree = useTree("dumps", dump.id, unit, selected, "");
   const node = useDumpNode(dump.id, unit, selected).data;
-  const overflow = useOverflow(dump.id, unit, dump.nodes > 0).data;
   const found = Object.values(overflow?.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const onlyFound = address.dialog === "overflow" && found > 0;
-  // The call whose maker was looked for and is not known.
-  const [lost, setLost] = useNoticeWords();
+  const [words, say] = useNoticeWords();
+  const walk = useFoundWalk(dump.id, unit, found > 0);
   const select = (name: string, replace = false) => update({ step, rank, node: name }, replace);
 
   useEffect(() => update({ query }, true), [query, update]);
@@ -98,13 +118,30 @@ function Ready({ dump }: { dump: Dump }) {
     if (!node || node.name !== selected) return;
     const made = node.items.find((item) => item.producer)?.producer;
     if (made) select(made.node);
-    else setLost(node.name);
+    else say(t("evidence.flow.notMade"));
+  };
+  const toFound = async (delta: 1 | -1) => {
+    const next = await walk(node?.name === selected ? node.name : selected, delta);
+    if (next) select(next, true);
+    else say(t("dump.noMoreFound"));
+  };
+  const copyLink = async () => {
+    const done = await copyText(window.location.href);
+    say(done ? t("app.copied") : t("app.copyFailed"));
+  };
+  const plot = (place: number) => {
+    const tab = DUMP_PLOTS[place];
+    return () => tab !== undefined && update(toPlot(address, tab));
   };
   const move = async (delta: number) => {
-    const from = address.node === null ? 0 : nodes.selectedAt;
+    const from = nodes.selectedAt >= 0 || address.node !== null ? nodes.selectedAt : 0;
     const row = await nodes.fetchAt(Math.max(0, Math.min(from + delta, nodes.total - 1)));
     if (row) select(row.name, true);
   };
+  const marks = [
+    ...PARTS.map((part) => ({ id: part, mark: <PartMark part={part} />, text: t(`dump.markHelp.${part}`) })),
+    { id: "alone", mark: <PrecheckChip />, text: t("dump.markHelp.alone") },
+  ];
   const panels = [SOURCE_KEY, REPRODUCE_KEY].map((one) => ({
     ...one,
     run: () => selected !== null && update({ dialog: one.id }),
@@ -124,6 +161,15 @@ function Ready({ dump }: { dump: Dump }) {
       nextRank: () => cycle(dump.ranks, rank, 1, "rank"),
       previousStep: () => cycle(dump.steps, step, -1, "step"),
       nextStep: () => cycle(dump.steps, step, 1, "step"),
+      nextOrigin: () => void toFound(1),
+      previousOrigin: () => void toFound(-1),
+      firstOrigin: () => overflow?.first && select(overflow.first.node),
+      plot1: plot(0),
+      plot2: plot(1),
+      plot3: plot(2),
+      plot4: plot(3),
+      plot5: plot(4),
+      copyLink: () => void copyLink(),
       escape: () => setText(""),
     },
     panels,
@@ -144,6 +190,20 @@ function Ready({ dump }: { dump: Dump }) {
           onStep={(next) => update({ step: next })}
           onRank={(next) => update({ rank: next })}
         />
+        <Button
+          variant="default"
+          size="compact-xs"
+          className={classes.compare}
+          onClick={() => update({ dialog: "compare" })}
+          data-testid="open-compare"
+        >
+          {t("dump.compare.open")}
+        </Button>
+        <Tooltip label={`${t("comparison.help")} (?)`}>
+          <ActionIcon aria-label={t("comparison.help")} onClick={() => setHelp(true)} data-testid="help">
+            <Icon name="help" />
+          </ActionIcon>
+        </Tooltip>
       </Header>
       <main id="main" className={classes.main} tabIndex={-1}>
         <Facts
@@ -197,7 +257,7 @@ function Ready({ dump }: { dump: Dump }) {
               <NodeList nodes={nodes} query={query} selected={selected} onSelect={select} />
             )}
           </section>
-          <section className={`panel ${classes.panel}`} aria-label={t("evidence.title")}>
+          <section className={`panel ${classes.panel} ${classes.call}`} aria-label={t("evidence.title")}>
             <Boundary title={t("app.crashed")} resetKey={selected ?? ""}>
               {dump.nodes === 0 && dump.problems.length > 0 ? (
                 <div className={classes.detail}>
@@ -210,16 +270,19 @@ function Ready({ dump }: { dump: Dump }) {
                   name={selected}
                   trend={several}
                   notable={found > 0}
+                  opened={address.node === null && first === selected ? opening.why : null}
+                  looking={dump.nodes > 0 && selected === null && opening.why === null}
                   onSelect={select}
                   onReproduce={() => update({ dialog: "reproduce" })}
+                  onSay={say}
                 />
               )}
             </Boundary>
           </section>
         </div>
       </main>
-      <Notice words={lost === selected ? t("evidence.flow.notMade") : ""} />
-      <DumpTrends id={dump.id} />
+      <Notice words={words} />
+      <DumpTrends id={dump.id} opened={address.dialog === "trends"} />
       <ReproduceDialog
         choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit, comparison: null }]}
         opened={address.dialog === "reproduce"}
@@ -230,7 +293,8 @@ function Ready({ dump }: { dump: Dump }) {
         opened={address.dialog === "source"}
         onClose={() => update({ dialog: null })}
       />
-      <HelpOverlay opened={help} onClose={() => setHelp(false)} />
+      <CompareWith dump={dump} opened={address.dialog === "compare"} onClose={() => update({ dialog: null })} />
+      <HelpOverlay opened={help} onClose={() => setHelp(false)} keys={DUMP_KEY_HELP} marks={marks} />
     </div>
   );
 }

@@ -2,6 +2,7 @@ import type { OverflowSummary } from "../../api/types";
 import { formatCount } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import classes from "./DumpView.module.css";
+import { isClipped } from "./useOpening";
 
 interface FirstOverflowProps {
   summary: OverflowSummary;
@@ -14,7 +15,6 @@ export function FirstOverflow({ summary, onSelect }: FirstOverflowProps) {
   const { first, checked, unknown, counts } = summary;
   const rest = unknown > 0 ? t("dump.overflow.unknown", { total: formatCount(unknown) }) : "";
   if (first) {
-    const clipped = !first.outputs.concat(first.inputs).some((word) => /nan|inf/.test(word));
     return (
       <button
         type="button"
@@ -23,7 +23,7 @@ export function FirstOverflow({ summary, onSelect }: FirstOverflowProps) {
         title={[t("dump.overflow.firstHint"), rest].filter(Boolean).join(" · ")}
         data-testid="first-overflow"
       >
-        ∞ {t(clipped ? "dump.overflow.firstClipped" : "dump.overflow.first")}:{" "}
+        ∞ {t(isClipped(first) ? "dump.overflow.firstClipped" : "dump.overflow.first")}:{" "}
         <span className="mono">{first.node}</span>
       </button>
     );

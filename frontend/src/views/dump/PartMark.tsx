@@ -16,6 +16,8 @@ const LOOKS: Record<OverflowFinding["part"], ClassWord> = {
   growth: "amplifier",
 };
 
+export const PARTS = Object.keys(LOOKS) as OverflowFinding["part"][];
+
 /** What a row of the tree and those below it did with such numbers: the worst of it, and of how many calls. */
 export function BelowMark({ below, leaf }: { below: OverflowBelow; leaf: boolean }) {
   const { t } = useTranslation();

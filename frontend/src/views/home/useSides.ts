@@ -1,6 +1,8 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
+import { fetchDump } from "../../api/records";
 import { guessSides, SIDES, type Side } from "../../base/comparison/sides";
 import { groupIntoDumps, type PickedFile } from "../../base/upload/pickedFiles";
+import { useLocation } from "../../widgets/basic/navigation";
 import type { UploadLine, Uploads } from "./useUploads";
 
 export interface PickedDump {
@@ -51,9 +53,31 @@ const NOTHING: PickedSides = { target: null, golden: null };
 const NEITHER: Record<Side, boolean> = { target: false, golden: false };
 const NONE_REFUSED: Record<Side, RefusedDump | null> = { target: null, golden: null };
 
+/** Sides that the address names, such as `?target=ID`: where a page about one dump led here. */
+function useGivenSides(pick: (change: (now: PickedSides) => PickedSides) => void): void {
+  const { search } = useLocation();
+  useEffect(() => {
+    const params = new URLSearchParams(search);
+    let gone = false;
+    for (const side of SIDES) {
+      const id = params.get(side);
+      if (!id) continue;
+      fetchDump(id)
+        .then(({ name, path }) => {
+          if (!gone) pick((now) => ({ ...now, [side]: { id, name, path } }));
+        })
+        .catch(() => undefined); // a dump that was removed meanwhile is not picked
+    }
+    return () => {
+      gone = true;
+    };
+  }, [search, pick]);
+}
+
 /** The two dumps to compare: picked from those that are there, or brought, as files or as paths. */
 export function useSides(uploads: Uploads): Sides {
   const [picked, pick] = useState<PickedSides>(NOTHING);
+  useGivenSides(pick);
   const [lines, setLines] = useState(NOBODY);
   const [own, setOwn] = useState(NEITHER);
   const [refused, setRefused] = useState(NONE_REFUSED);

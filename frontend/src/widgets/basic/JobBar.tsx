@@ -24,7 +24,7 @@ export function JobBar({ job, label, onCancel, cancelling = false }: JobBarProps
         <span className={`${classes.message} dim`} aria-live="polite">
           {job?.status === "queued" ? t("app.status.queued") : say(job?.message ?? "", job?.said)}
         </span>
-        <span className="num">{share}%</span>
+        {share > 0 && <span className="num">{share}%</span>}
         {job?.eta !== null && job?.eta !== undefined && (
           <span className="dim num">{t("comparison.eta", { time: formatSeconds(job.eta, units) })}</span>
         )}

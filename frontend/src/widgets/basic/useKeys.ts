@@ -9,6 +9,7 @@ import {
   pressedKey,
   shiftedDigit,
 } from "../../base/address/keys";
+import { holdKey } from "../late/heldKeys";
 
 /** Escape closes these before anything else; while one is open, no other key acts. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
@@ -64,6 +65,7 @@ export function watchKeys(): void {
 }
 
 function look(event: KeyboardEvent): void {
+  if (holdKey(event)) return;
   const open = [...document.querySelectorAll(OVERLAYS)].filter((overlay) => overlay !== leaving);
   last = { event, covered: open.length > 0 };
   const top = open.at(-1);

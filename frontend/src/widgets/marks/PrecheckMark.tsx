@@ -15,13 +15,14 @@ export function PrecheckMark({ word }: { word: NodeAlone["word"] }) {
   );
 }
 
-/** Next to a name: this call fails alone; the tooltip names the side. */
-export function PrecheckChip({ sides, brief = false }: { sides: readonly Side[]; brief?: boolean }) {
+/** Next to a name: this call fails alone; the tooltip names the sides, of a dump alone none. */
+export function PrecheckChip({ sides = [], brief = false }: { sides?: readonly Side[]; brief?: boolean }) {
   const { t } = useTranslation();
   const of = sides.map((side) => t(`comparison.${side}`)).join(", ");
   const label = t("alone.chip");
+  const hint = of ? t("alone.chipHint", { sides: of }) : t("alone.chipHintHere");
   return (
-    <span className={classes.chip} title={t("alone.chipHint", { sides: of })} data-testid="alone-chip">
+    <span className={classes.chip} title={hint} data-testid="alone-chip">
       <span aria-hidden="true">⊗</span>
       {brief ? <span className="sr"> {label}</span> : ` ${label}`}
     </span>
@@ -34,12 +35,12 @@ export function FailingMark({ failing, name, brief }: { failing?: FailingCalls; 
   return sides ? <PrecheckChip sides={sides} brief={brief} /> : null;
 }
 
-/** The result of one side's call run alone, with its numbers. */
-export function PrecheckLine({ side, told }: { side: Side; told: NodeAlone }) {
+/** The result of a call run alone, with its numbers; in a comparison with its side. */
+export function PrecheckLine({ side, told }: { side?: Side; told: NodeAlone }) {
   const { t } = useTranslation();
   return (
-    <p className={classes.line} data-testid={`alone-${side}`}>
-      <span className="dim">{t(`comparison.${side}`)}</span> <PrecheckMark word={told.word} />
+    <p className={classes.line} data-testid={`alone-${side ?? "result"}`}>
+      {side && <span className="dim">{t(`comparison.${side}`)}</span>} <PrecheckMark word={told.word} />
       {(told.here || told.recorded) && (
         <span className="dim">{t(told.made_up ? "alone.madeUp" : "alone.inputsRecorded")}</span>
       )}

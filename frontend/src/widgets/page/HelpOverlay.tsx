@@ -1,18 +1,33 @@
 import { Kbd, Modal, Table } from "@mantine/core";
-import { KEY_HELP } from "../../base/address/keys";
+import type { ReactNode } from "react";
+import type { KEY_HELP } from "../../base/address/keys";
 import { SEARCH_HELP } from "../../base/address/searchTerms";
-import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { boundPanels } from "../basic/useKeys";
-import { WordMark } from "../marks/Mark";
 
-const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
+/** A mark and what it means. */
+export interface MarkHelp {
+  id: string;
+  mark: ReactNode;
+  text: string;
+}
 
-/** Every key and every mark, in words. */
-export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+interface HelpOverlayProps {
+  opened: boolean;
+  onClose: () => void;
+  /** Keys of the screen, before those of its panels. */
+  keys: typeof KEY_HELP;
+  /** Marks on the screen. */
+  marks: readonly MarkHelp[];
+  /** The search of the screen knows terms. */
+  terms?: boolean;
+}
+
+/** Every key and every mark of a screen, in words. */
+export function HelpOverlay({ opened, onClose, keys, marks, terms = false }: HelpOverlayProps) {
   const { t } = useTranslation();
   const panels = opened ? boundPanels().map(({ id, key, help }) => [key, `keys.${help ?? id}`] as const) : [];
-  const rows = [...KEY_HELP, ...panels];
+  const rows = [...keys, ...panels];
   return (
     <Modal
       opened={opened}
@@ -42,19 +57,26 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
             ))}
           </Table.Tbody>
         </Table>
-        <Table verticalSpacing={3} withRowBorders={false}>
+        <Table verticalSpacing={3} withRowBorders={false} data-testid="marks">
           <Table.Tbody>
-            {MARKS.map((cls) => (
-              <Table.Tr key={cls}>
-                <Table.Td>
-                  <WordMark word={cls} words />
-                </Table.Td>
-                <Table.Td className="dim">{t(`classHelp.${cls}`)}</Table.Td>
+            {marks.map(({ id, mark, text }) => (
+              <Table.Tr key={id}>
+                <Table.Td>{mark}</Table.Td>
+                <Table.Td className="dim">{text}</Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
         </Table>
       </div>
+      {terms && <SearchTerms />}
+    </Modal>
+  );
+}
+
+function SearchTerms() {
+  const { t } = useTranslation();
+  return (
+    <>
       <h3 style={{ margin: "12px 0 0", fontSize: 13 }}>{t("search.title")}</h3>
       <p className="dim" style={{ margin: "2px 0 4px" }}>
         {t("search.hint")}
@@ -71,7 +93,7 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
           ))}
         </Table.Tbody>
       </Table>
-    </Modal>
+    </>
   );
 }
 

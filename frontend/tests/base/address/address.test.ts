@@ -30,6 +30,7 @@ const FULL: Address = {
   axes: [2, 0],
   at: [3, 5, 7],
   rms: true,
+  measure: "max",
   filter: {
     classes: ["origin", "amplifier"],
     verdicts: ["no", "n/a"],

@@ -7,6 +7,7 @@ import {
   moveIndex,
   parseIndex,
   writeCsv,
+  writeLines,
 } from "../../../src/base/numbers/tensorValues";
 
 describe("an index", () => {
@@ -74,4 +75,8 @@ test("two shapes are walked through by the larger of both", () => {
   expect(commonShape([3, 2], [2, 5])).toEqual([3, 5]);
   expect(commonShape(null, [2])).toEqual([2]);
   expect(commonShape([], [])).toEqual([1]);
+});
+
+test("cells of one value are written under one title", () => {
+  expect(writeLines(["value"], [[["1"], [null]]], [4], [0], 0, 3)).toBe("index,value\r\n3,1\r\n4,\r\n");
 });

@@ -25,7 +25,7 @@ from dumpscope.index.comparisons.catalogue import (
     stored_units,
 )
 from dumpscope.index.dumps.catalogue import create_dump
-from dumpscope.index.pair_queries.rank_map import list_strays
+from dumpscope.index.pair_queries.over_units.rank_map import list_strays
 from dumpscope.index.store.page import Order
 from dumpscope.pipeline.server.job_kinds import joined_room
 from dumpscope.readers.result_tables import find_tables

@@ -12,6 +12,7 @@ from dumpscope.api.models.dataflow import Flow, PathView
 from dumpscope.api.models.pairs import (
     Collective,
     CollectivePart,
+    FilterCounts,
     NodeDetail,
     NodeRow,
     Pair,
@@ -47,6 +48,7 @@ from dumpscope.domain.facts import VERDICT_WORDS
 from dumpscope.index.comparisons.catalogue import find_unit, get_comparison, stored_units, unit_of_pair
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
 from dumpscope.index.pair_queries.dataflow import node_flow
+from dumpscope.index.pair_queries.filter_counts import filter_counts
 from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
 from dumpscope.index.pair_queries.node_details import node_context
@@ -116,7 +118,7 @@ def nodes(
     filters: Filters,
     step: Step = None,
     rank: Rank = None,
-    sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
+    sort: Literal["order", "-out_score", "-ratio", "-class", "name"] = "order",
     around: Around = None,
     at: Place = None,
     end: End = False,
@@ -136,6 +138,13 @@ def nodes(
             seek = END
         page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
     return page_reply(page, NodeRow.model_validate, walkable=True)
+
+
+@router.get("/counts", response_model=FilterCounts)
+def counts(comparison_id: Id, state: Shared, filters: Filters, step: Step = None, rank: Rank = None) -> Response:
+    """How many node pairs each class, verdict and cause without a partner would show, beside what else is asked for."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    return reply(FilterCounts.model_validate(filter_counts(state.database, unit, filters)))
 
 
 @router.get("/nodes/{name:anything}/flow", response_model=Flow)

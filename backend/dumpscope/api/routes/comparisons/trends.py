@@ -14,8 +14,8 @@ from dumpscope.api.state import Shared
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units
 from dumpscope.index.dump_queries.node_values import Part, Statistic
 from dumpscope.index.dump_queries.trends import ValueTrends, dump_trends
-from dumpscope.index.pair_queries.rank_map import rank_map
-from dumpscope.index.pair_queries.trends import Trends, comparison_trends
+from dumpscope.index.pair_queries.over_units.rank_map import rank_map
+from dumpscope.index.pair_queries.over_units.trends import Trends, comparison_trends
 from dumpscope.index.trees.trend_rows import Kind
 
 router = APIRouter(tags=["results"])

@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { callSite, framePlace } from "../../../base/comparison/stackFrames";
@@ -12,6 +12,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { Loading } from "../../../widgets/basic/States";
+import { Hint } from "../../../widgets/late/Hint";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
 import { PlanNotes } from "../plan/PlanNotes";
 import { useOriginWalk } from "../selection/OriginsProvider";
@@ -148,19 +149,19 @@ function OriginLines({ id, origin, summary }: OriginProps) {
         )}
         {origins.length > 1 && (
           <span className={classes.pager}>
-            <Tooltip label={`${t("comparison.previousOrigin")} (N)`}>
+            <Hint label={`${t("comparison.previousOrigin")} (N)`}>
               <ActionIcon size="sm" aria-label={t("comparison.previousOrigin")} onClick={() => moveOrigin(-1)}>
                 <Icon name="left" size={12} />
               </ActionIcon>
-            </Tooltip>
+            </Hint>
             <span className="num dim">
               {originIndex + 1} / {origins.length}
             </span>
-            <Tooltip label={`${t("comparison.nextOrigin")} (n)`}>
+            <Hint label={`${t("comparison.nextOrigin")} (n)`}>
               <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => moveOrigin(1)}>
                 <Icon name="right" size={12} />
               </ActionIcon>
-            </Tooltip>
+            </Hint>
           </span>
         )}
       </div>

@@ -13,6 +13,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Splitter, useSplit } from "../../../widgets/basic/Splitter";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
 import { MatchActions } from "../dialogs/MatchActions";
@@ -32,6 +33,7 @@ export function EvidencePanel() {
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
     <div className={classes.panel} data-testid="evidence">
+      <SectionKeys />
       <div className={classes.scroll}>
         <div className={classes.name}>
           {node && <ClassMark cls={node.cls} verdict={node.verdict} />}
@@ -97,6 +99,22 @@ export function EvidencePanel() {
       )}
     </div>
   );
+}
+
+/** The keys of sections; a component of its own, so that they stay bound while another call is read. */
+function SectionKeys() {
+  useKeys({}, KEYED);
+  return null;
+}
+
+const KEYED = SECTIONS.flatMap(({ id, key, help }): PanelCommand[] =>
+  key === undefined ? [] : [{ id, key, ...(help && { help }), run: () => showSection(id) }],
+);
+
+function showSection(id: string): void {
+  const section = document.getElementById(`section-${id}`);
+  section?.scrollIntoView({ block: "start" });
+  section?.focus({ preventScroll: true });
 }
 
 /** A node that this step or rank does not have is no failure: the selection is kept while ranks are walked through. */

@@ -1,21 +1,21 @@
-import { ActionIcon, Checkbox, Menu, Popover, Select, Tooltip } from "@mantine/core";
+import { Checkbox, Menu } from "@mantine/core";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../../api/comparison/figures";
 import type { NodeDetail, Pair, Values } from "../../../api/types";
-import { type PlotTab, toPlot } from "../../../base/address/address";
+import { PLOTS, type PlotTab, toPlot } from "../../../base/address/address";
 import { toNumber } from "../../../base/numbers/format";
 import { commonShape, writeCsv } from "../../../base/numbers/tensorValues";
 import { useTranslation } from "../../../texts/useTranslation";
 import { downloadText } from "../../../widgets/basic/download";
-import { Icon } from "../../../widgets/basic/Icon";
-import { describeProblem, Failure, Loading } from "../../../widgets/basic/States";
-import { Figure, type Range, savePlot } from "../../../widgets/tensors/Figure";
+import { describeProblem } from "../../../widgets/basic/States";
+import type { Range } from "../../../widgets/plots/Figure";
+import { drawnAxes, FigureBox, FigureFiles, partOf } from "../../../widgets/plots/FigureBox";
+import { AxisFields, PlotFrame, ReduceField, TensorField } from "../../../widgets/plots/PlotFrame";
+import classes from "../../../widgets/plots/Plots.module.css";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import { useSelectByOrder } from "../selection/useCallWalk";
-import classes from "./Plots.module.css";
-import { PlotTabs } from "./PlotTabs";
 import { ValueWindow } from "./ValueWindow";
 
 /** Names of the figures on the server; values are no figure. */
@@ -77,58 +77,31 @@ export function PlotPanel({ stage = false }: PlotPanelProps) {
   ];
   const file = `${selected ?? "call"} ${t(`evidence.plot.${tab}`)}`;
   const showCell = async (down: Range, across: Range) => {
-    const axes = drawnAxes(figure.data?.figure);
+    const axes = drawnAxes(figure);
     if (!pair || !axes) return;
-    const ranges = axes.length > 1 ? [down, across] : [across];
-    const part = axes.map((axis, index) => [axis, ...(ranges[index] ?? across)] as const);
     try {
-      const worstPair = await fetchWorst(comparison.id, pair.id, part);
+      const worstPair = await fetchWorst(comparison.id, pair.id, partOf(axes, down, across));
       if (worstPair) update({ ...toPlot(address, "values"), item: itemPath(pair), axes, at: worstPair });
     } catch (problem) {
       say(describeProblem(problem).detail);
     }
   };
-  const ready = query !== null && figure.data?.figure != null && !figure.isPlaceholderData;
-  // A click in a list outside of what is open would close it.
-  const inside = { withinPortal: stage };
-  const settings = (
+  const drawn = figure.data?.figure != null;
+  const ready = query !== null && drawn && !figure.isPlaceholderData;
+  const fields = (
     <>
       {about && tensors.length > 1 && pair && (
-        <Select
-          aria-label={t("evidence.plotItem")}
-          data-testid="plot-item"
-          w={104}
-          allowDeselect={false}
-          data={tensors.map((one) => ({ value: itemPath(one), label: itemPath(one) }))}
-          value={itemPath(pair)}
-          onChange={(item) => update({ item })}
-          comboboxProps={{ ...inside, width: stage ? 320 : 260, position: "bottom-end" }}
-        />
+        <TensorField tensors={tensors.map(itemPath)} shown={itemPath(pair)} onShow={(item) => update({ item })} />
       )}
       {(tab === "map" ? ready : values !== null && tab === "values") && shape.length > 2 && (
-        <AxisPickers
-          inside={inside}
+        <AxisFields
           shape={shape}
-          axes={tab === "map" ? (drawnAxes(figure.data?.figure) ?? address.axes) : (values?.axes ?? address.axes)}
+          axes={tab === "map" ? (drawnAxes(figure) ?? address.axes) : (values?.axes ?? address.axes)}
           onChange={(axes) => update({ axes })}
         />
       )}
-      {tab === "map" && figure.data?.figure && (
-        <Select
-          aria-label={t("evidence.reduce")}
-          data-testid="plot-reduce"
-          comboboxProps={inside}
-          w={84}
-          allowDeselect={false}
-          data={[
-            { value: "max", label: t("evidence.reduceMax") },
-            { value: "rms", label: t("evidence.reduceRms") },
-          ]}
-          value={address.rms ? "rms" : "max"}
-          onChange={(reduce) => update({ rms: reduce === "rms" }, true)}
-        />
-      )}
-      {tab === "hist" && (
+      {tab === "map" && drawn && <ReduceField rms={address.rms} onChange={(rms) => update({ rms }, true)} />}
+      {tab === "hist" && drawn && (
         <Checkbox
           label={t("evidence.ecdf")}
           title={t("evidence.ecdfHint")}
@@ -137,96 +110,34 @@ export function PlotPanel({ stage = false }: PlotPanelProps) {
           data-testid="plot-ecdf"
         />
       )}
-      {tab !== "values" && figure.data?.figure && (
-        <Checkbox
-          label={t("evidence.log")}
-          title={t("evidence.logHint")}
-          checked={address.log ?? figure.data?.log ?? false}
-          onChange={(event) => update({ log: event.currentTarget.checked }, true)}
-          data-testid="plot-log"
-        />
-      )}
     </>
   );
+  const save =
+    query === null ? (
+      values && (
+        <Menu.Item onClick={() => saveValues(file, values)} data-testid="plot-csv">
+          CSV
+        </Menu.Item>
+      )
+    ) : ready ? (
+      <FigureFiles box={box} file={file} title={title} csv={figureCsvUrl(comparison.id, unit, query)} />
+    ) : null;
   return (
-    <>
-      <div className={classes.head}>
-        <PlotTabs tab={tab} onTab={(next) => update(toPlot(address, next))} />
-        <div className={classes.tools}>
-          {stage ? (
-            settings
-          ) : (
-            <Popover position="bottom-end" withinPortal>
-              <Popover.Target>
-                <Tooltip label={t("evidence.plotSettings")}>
-                  <ActionIcon size="sm" aria-label={t("evidence.plotSettings")} data-testid="plot-settings">
-                    <Icon name="settings" size={13} />
-                  </ActionIcon>
-                </Tooltip>
-              </Popover.Target>
-              <Popover.Dropdown
-                className={classes.settings}
-                aria-label={t("evidence.plotSettings")}
-                onKeyDown={(event) => event.key === "Escape" && event.preventDefault()} // it closes this and nothing else
-              >
-                {settings}
-              </Popover.Dropdown>
-            </Popover>
-          )}
-          <Menu position="bottom-end">
-            <Menu.Target>
-              <Tooltip label={t("evidence.plotSave")}>
-                <ActionIcon
-                  size="sm"
-                  aria-label={t("evidence.plotSave")}
-                  disabled={tab === "values" ? values === null : !ready}
-                  data-testid="plot-save"
-                >
-                  <Icon name="save" size={13} />
-                </ActionIcon>
-              </Tooltip>
-            </Menu.Target>
-            <Menu.Dropdown>
-              {query !== null ? (
-                <>
-                  {(["png", "svg"] as const).map((format) => (
-                    <Menu.Item
-                      key={format}
-                      onClick={() => void savePlot(box.current, file, format, title)}
-                      data-testid={`plot-${format}`}
-                    >
-                      {format.toUpperCase()}
-                    </Menu.Item>
-                  ))}
-                  <Menu.Item
-                    component="a"
-                    href={figureCsvUrl(comparison.id, unit, query)}
-                    download
-                    data-testid="plot-csv"
-                  >
-                    CSV
-                  </Menu.Item>
-                </>
-              ) : (
-                <Menu.Item onClick={() => values && saveValues(file, values)} data-testid="plot-csv">
-                  CSV
-                </Menu.Item>
-              )}
-            </Menu.Dropdown>
-          </Menu>
-          <Tooltip label={t(stage ? "evidence.plotSmaller" : "evidence.plotLarger")}>
-            <ActionIcon
-              size="sm"
-              aria-label={t("evidence.plotLarger")}
-              aria-pressed={stage}
-              onClick={() => update({ tab, stage: stage ? null : "plot" })}
-              data-testid="plot-large"
-            >
-              <Icon name={stage ? "close" : "enlarge"} size={12} />
-            </ActionIcon>
-          </Tooltip>
-        </div>
-      </div>
+    <PlotFrame
+      plots={PLOTS.map((id) => ({ id, label: t(`evidence.plot.${id}`), hint: t(`evidence.plotHint.${id}`) }))}
+      shown={tab}
+      onShow={(next) => update(toPlot(address, next))}
+      fields={fields}
+      log={
+        query !== null && drawn
+          ? { checked: address.log ?? figure.data?.log ?? false, onChange: (log) => update({ log }, true) }
+          : null
+      }
+      save={save}
+      large={stage}
+      onLarge={(large) => update({ tab, stage: large ? "plot" : null })}
+      stage={stage}
+    >
       {query === null && node && pair && (
         <ValueWindow
           key={`${pair.id}/${address.axes?.join() ?? ""}`}
@@ -240,73 +151,20 @@ export function PlotPanel({ stage = false }: PlotPanelProps) {
         />
       )}
       {query === null && node && !pair && <p className={classes.missing}>{t("evidence.noTensors")}</p>}
-      {query !== null && figure.error && <Failure problem={figure.error} onRetry={() => void figure.refetch()} />}
-      {query !== null && !figure.data && !figure.error && <Loading />}
-      {query !== null && figure.data && !figure.error && (
-        <div
-          ref={box}
-          className={[classes.figure, figure.isPlaceholderData && classes.busy, tab === "apis" && classes.list]
-            .filter(Boolean)
-            .join(" ")}
-          aria-busy={figure.isPlaceholderData}
-        >
-          <Figure
-            reply={figure.data}
-            label={t(`evidence.plotHint.${tab}`)}
-            title={stage ? title : undefined}
-            name={[tab, node?.name, unit?.step, unit?.rank, pair?.id, figure.data.log].join("/")}
-            onPick={(order) => void selectByOrder(order)}
-            onCell={tab === "map" ? (down, across) => void showCell(down, across) : undefined}
-          />
-        </div>
-      )}
-    </>
-  );
-}
-
-interface AxisPickersProps {
-  inside: { withinPortal: boolean };
-  shape: readonly number[];
-  axes: readonly number[] | null;
-  onChange: (axes: number[]) => void;
-}
-
-/** Which dimension goes down and which across; choosing one that is taken swaps the two. */
-function AxisPickers({ inside, shape, axes, onChange }: AxisPickersProps) {
-  const { t } = useTranslation();
-  const [down, across] = axes?.length === 2 ? axes : [shape.length - 2, shape.length - 1];
-  const options = shape.map((size, axis) => ({ value: String(axis), label: `dim ${axis} · ${size}` }));
-  const pick = (place: 0 | 1) => (value: string | null) => {
-    const axis = Number(value);
-    const next = place === 0 ? [axis, axis === across ? down : across] : [axis === down ? across : down, axis];
-    onChange(next as number[]);
-  };
-  return (
-    <>
-      {([down, across] as const).map((axis, place) => (
-        <Select
-          key={place === 0 ? "down" : "across"}
-          aria-label={t(place === 0 ? "evidence.axisDown" : "evidence.axisAcross")}
-          title={t(place === 0 ? "evidence.axisDown" : "evidence.axisAcross")}
-          leftSection={place === 0 ? "↓" : "→"}
-          leftSectionWidth={20}
-          data-testid={place === 0 ? "axis-down" : "axis-across"}
-          comboboxProps={inside}
-          w={108}
-          allowDeselect={false}
-          data={options}
-          value={String(axis)}
-          onChange={pick(place as 0 | 1)}
+      {query !== null && (
+        <FigureBox
+          figure={figure}
+          box={box}
+          label={t(`evidence.plotHint.${tab}`)}
+          name={[tab, node?.name, unit?.step, unit?.rank, pair?.id].join("/")}
+          title={stage ? title : undefined}
+          list={tab === "apis"}
+          onPick={(order) => void selectByOrder(order)}
+          onCell={tab === "map" ? (down, across) => void showCell(down, across) : undefined}
         />
-      ))}
-    </>
+      )}
+    </PlotFrame>
   );
-}
-
-/** The dimensions that the server chose for a map. */
-function drawnAxes(figure: unknown): number[] | null {
-  const layout = (figure as { layout?: { meta?: { axes?: number[] } } } | null | undefined)?.layout;
-  return layout?.meta?.axes ?? null;
 }
 
 function saveValues(file: string, { rows, at, axes, row, column }: Values): void {

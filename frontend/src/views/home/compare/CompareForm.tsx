@@ -7,6 +7,7 @@ import { navigate } from "../../../base/address/location";
 import { parseNumbers } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
+import { useLocation } from "../../../widgets/basic/navigation";
 import { Failure } from "../../../widgets/basic/States";
 import { PlanDialog } from "../../../widgets/plan/PlanDialog";
 import classes from "../HomeView.module.css";
@@ -53,7 +54,8 @@ export function CompareForm({ sides }: CompareFormProps) {
   const { t } = useTranslation();
   const compare = useCompare();
   const [options, setOptions] = useState(DEFAULTS);
-  const [open, setOpen] = useState(false);
+  const asked = new URLSearchParams(useLocation().search).has("options");
+  const [open, setOpen] = useState(asked);
   const { target, golden } = picked;
   const dumps = target && golden ? { target: target.id, golden: golden.id } : null;
   const [reference, setReference] = useState<PickedDump | null>(null);

@@ -1,18 +1,25 @@
 /** The plots as tabs in one row; those without room are in a menu. */
 import { ActionIcon, Menu, Tabs, Tooltip } from "@mantine/core";
 import { useLayoutEffect, useRef, useState } from "react";
-import { PLOTS, type PlotTab } from "../../../base/address/address";
-import { useTranslation } from "../../../texts/useTranslation";
-import { Icon } from "../../../widgets/basic/Icon";
-import { useWidth } from "../../../widgets/basic/useWidth";
+import { useTranslation } from "../../texts/useTranslation";
+import { Icon } from "../basic/Icon";
+import { useWidth } from "../basic/useWidth";
 import classes from "./Plots.module.css";
 
-interface PlotTabsProps {
-  tab: PlotTab;
-  onTab: (tab: PlotTab) => void;
+export interface PlotChoice<Tab extends string> {
+  id: Tab;
+  label: string;
+  hint: string;
 }
 
-export function PlotTabs({ tab, onTab }: PlotTabsProps) {
+interface PlotTabsProps<Tab extends string> {
+  /** In the order of their keys. */
+  plots: readonly PlotChoice<Tab>[];
+  shown: Tab;
+  onShow: (tab: Tab) => void;
+}
+
+export function PlotTabs<Tab extends string>({ plots, shown, onShow }: PlotTabsProps<Tab>) {
   const { t, language } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const room = useWidth(box);
@@ -22,26 +29,27 @@ export function PlotTabs({ tab, onTab }: PlotTabsProps) {
   useLayoutEffect(() => {
     if (measured || room === 0) return;
     const tabs = [...(box.current?.querySelectorAll<HTMLElement>("[role=tab]") ?? [])];
-    if (tabs.length === PLOTS.length) setWidths({ language, of: tabs.map((one) => one.offsetWidth) });
-  }, [measured, room, language]);
-  const shown = measured ? fitting(measured, room, PLOTS.indexOf(tab)) : PLOTS.map((_, place) => place);
-  const rest = PLOTS.filter((_, place) => !shown.includes(place));
+    if (tabs.length === plots.length) setWidths({ language, of: tabs.map((one) => one.offsetWidth) });
+  }, [measured, room, language, plots.length]);
+  const open = plots.findIndex(({ id }) => id === shown);
+  const places = measured ? fitting(measured, room, open) : plots.map((_, place) => place);
+  const rest = plots.flatMap((one, place) => (places.includes(place) ? [] : [{ ...one, digit: place + 1 }]));
   return (
     <div ref={box} className={classes.tabs} data-measuring={measured === null || undefined}>
-      <Tabs value={tab} onChange={(next) => next && onTab(next as PlotTab)} variant="pills">
+      <Tabs value={shown} onChange={(next) => next && onShow(next as Tab)} variant="pills">
         <Tabs.List aria-label={t("evidence.plots")}>
-          {PLOTS.map((one, index) =>
-            shown.includes(index) ? (
+          {plots.map(({ id, label, hint }, index) =>
+            places.includes(index) ? (
               <Tabs.Tab
-                key={one}
-                value={one}
+                key={id}
+                value={id}
                 px={5}
                 py={2}
                 fz={12}
-                title={`${t(`evidence.plotHint.${one}`)} (${index + 1})`}
-                data-testid={`plot-${one}`}
+                title={`${hint} (${index + 1})`}
+                data-testid={`plot-${id}`}
               >
-                {t(`evidence.plot.${one}`)}
+                {label}
               </Tabs.Tab>
             ) : null,
           )}
@@ -57,15 +65,15 @@ export function PlotTabs({ tab, onTab }: PlotTabsProps) {
             </Tooltip>
           </Menu.Target>
           <Menu.Dropdown>
-            {rest.map((one) => (
+            {rest.map(({ id, label, hint, digit }) => (
               <Menu.Item
-                key={one}
-                title={t(`evidence.plotHint.${one}`)}
-                rightSection={<span className="dim">{PLOTS.indexOf(one) + 1}</span>}
-                onClick={() => onTab(one)}
-                data-testid={`plot-${one}`}
+                key={id}
+                title={hint}
+                rightSection={<span className="dim">{digit}</span>}
+                onClick={() => onShow(id)}
+                data-testid={`plot-${id}`}
               >
-                {t(`evidence.plot.${one}`)}
+                {label}
               </Menu.Item>
             ))}
           </Menu.Dropdown>

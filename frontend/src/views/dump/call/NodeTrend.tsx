@@ -1,12 +1,12 @@
-import { useDumpTrends } from "../../api/trends";
-import type { StepRange, ValueRow } from "../../api/types";
-import { formatReal } from "../../base/numbers/format";
-import { drawLine, findRange, formatSpan } from "../../base/numbers/trendLines";
-import { useTranslation } from "../../texts/useTranslation";
-import { Failure } from "../../widgets/basic/States";
-import { useStatisticChoice } from "../../widgets/tensors/TrendControls";
-import classes from "./Trends.module.css";
-import { ValueTable } from "./ValueTable";
+import { useDumpTrends } from "../../../api/trends";
+import type { StepRange, ValueRow } from "../../../api/types";
+import { formatReal } from "../../../base/numbers/format";
+import { drawLine, findRange, formatSpan } from "../../../base/numbers/trendLines";
+import { useTranslation } from "../../../texts/useTranslation";
+import { Failure } from "../../../widgets/basic/States";
+import { useStatisticChoice } from "../../../widgets/tensors/TrendControls";
+import classes from "../Trends.module.css";
+import { ValueTable } from "../ValueTable";
 
 const WIDTH = 320;
 const HEIGHT = 72;

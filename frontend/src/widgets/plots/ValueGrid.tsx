@@ -1,24 +1,34 @@
-/** A part of a tensor pair: target above golden above difference in every cell, moved through by keyboard. */
+/** A part of a tensor, or of a pair of them: numbers one above the other in every cell, moved through by keyboard. */
 import { type KeyboardEvent, useEffect, useId, useRef } from "react";
-import type { Values } from "../../api/types";
-import { commonShape, formatValue, isNonfinite, moveIndex } from "../../base/numbers/tensorValues";
+import { formatValue, isNonfinite, moveIndex } from "../../base/numbers/tensorValues";
 import { useTranslation } from "../../texts/useTranslation";
 import classes from "./ValueGrid.module.css";
 
+export interface GridCell {
+  /** Numbers in full, or none; as many as there are sides. */
+  lines: readonly (string | null)[];
+  /** Nothing here needs to stand out. */
+  plain: boolean;
+}
+
 interface ValueGridProps {
-  values: Values;
+  axes: readonly number[];
+  row: number;
+  column: number;
+  rows: readonly (readonly GridCell[])[];
+  shape: readonly number[];
+  /** What each line of a cell is; none where a cell has one line. */
+  sides: readonly string[];
   at: readonly number[];
   onMove: (at: number[]) => void;
   label: string;
 }
 
-export function ValueGrid({ values, at, onMove, label }: ValueGridProps) {
+export function ValueGrid({ axes, row, column, rows, shape, sides, at, onMove, label }: ValueGridProps) {
   const { t } = useTranslation();
   const idBase = useId();
   const current = useRef<HTMLTableCellElement>(null);
-  const { rows, row, column, axes } = values;
   const [down, across] = axes.length > 1 ? axes : [null, axes[0] ?? 0];
-  const shape = commonShape(values.target_shape, values.golden_shape);
   const height = rows.length;
   const columns = (rows[0] ?? []).map((_, x) => column + x);
   const lines = rows.map((cells, y) => ({ index: row + y, cells }));
@@ -26,7 +36,7 @@ export function ValueGrid({ values, at, onMove, label }: ValueGridProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the cell that is current is another one then
   useEffect(() => {
     current.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [at, values]);
+  }, [at, rows]);
 
   const press = (event: KeyboardEvent) => {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== "Home" && event.key !== "End")) return;
@@ -76,12 +86,13 @@ export function ValueGrid({ values, at, onMove, label }: ValueGridProps) {
             <tr key={index}>
               <th scope="row">
                 {down === null ? "" : index}
-                <span className={classes.sides} aria-hidden="true">
-                  {t("evidence.values.targetShort")}
-                  <br />
-                  {t("evidence.values.goldenShort")}
-                  <br />Δ
-                </span>
+                {sides.length > 0 && (
+                  <div className={classes.sides} aria-hidden="true">
+                    {sides.map((side) => (
+                      <div key={side}>{side}</div>
+                    ))}
+                  </div>
+                )}
               </th>
               {cells.map((cell, x) => {
                 const here = (down === null || at[down] === index) && at[across ?? 0] === column + x;
@@ -96,14 +107,15 @@ export function ValueGrid({ values, at, onMove, label }: ValueGridProps) {
                     tabIndex={-1}
                     className={classes.cell}
                     aria-selected={here}
-                    data-equal={cell.equal || undefined}
+                    data-plain={cell.plain || undefined}
                     onMouseDown={() =>
                       onMove(at.map((one, axis) => (axis === down ? index : axis === across ? column + x : one)))
                     }
                   >
-                    <Digits text={cell.target} />
-                    <Digits text={cell.golden} />
-                    <Digits text={cell.difference} />
+                    {cell.lines.map((text, line) => (
+                      // biome-ignore lint/suspicious/noArrayIndexKey: a line is known by its place
+                      <Digits key={line} text={text} />
+                    ))}
                   </td>
                 );
               })}
