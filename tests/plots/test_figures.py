@@ -142,6 +142,20 @@ def test_pair_histogram_counts_every_element_once_and_non_finite_apart() -> None
     assert len(strict(pair_histogram_figure(data))) < LIMIT
 
 
+def test_shares_rise_from_nothing_to_all_at_values_of_the_tensor() -> None:
+    random = np.random.default_rng(3)
+    golden = random.normal(size=5000).astype(np.float32)
+    target = golden * np.float32(1.1)
+    figure = pair_histogram_figure(pair_histogram_data(target, golden), ecdf=True)
+    for trace, side in zip(figure["data"], (target, golden), strict=False):
+        x, y = np.array(trace["x"]), np.array(trace["y"])
+        assert (y[0], y[-1]) == (0.0, 1.0)
+        assert (np.diff(y) > 0).all()
+        wanted = [np.count_nonzero(side <= value + 1e-5) / side.size for value in x]
+        assert np.abs(y - wanted).max() < 2e-3
+    assert figure["layout"]["yaxis"]["title"]["text"] == "share up to the value"
+
+
 def test_difference_histogram_puts_equality_in_its_middle_bin() -> None:
     golden = np.arange(100.0)
     target = golden.copy()

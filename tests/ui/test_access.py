@@ -106,9 +106,12 @@ def test_axe_finds_nothing_serious_on_one_dump_alone(
         assert grave(page, pytestconfig) == []
 
 
-@pytest.mark.parametrize(
-    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "suspects"]
-)
+SCREENS = (
+    "home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "suspects", "path", "stage",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("screen", SCREENS)
 def test_axe_finds_nothing_serious(
     page: Page,
     server: Server,
@@ -131,6 +134,13 @@ def test_axe_finds_nothing_serious(
         page.goto(f"{weight}?sus=1&s=0&r=0&n=Functional.layer_norm.3.backward")
         expect(page.get_by_test_id("suspect")).to_have_count(3)
         expect(page.get_by_test_id("tree").locator("[data-reached]").first).to_be_visible()
+    elif screen == "path":
+        page.goto(f"{address}?stage=path&hops=3")
+        expect(page.locator("[data-middle]")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+    elif screen == "stage":
+        page.goto(f"{address}?tab=hist&stage=plot")
+        expect(page.get_by_test_id("stage").locator(".main-svg").first).to_be_visible()
     elif screen in ("map", "peek"):
         page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
         shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first

@@ -118,6 +118,7 @@ def test_a_point_of_the_run_selects_its_call(page: Page, broken: str) -> None:
         }"""
     )
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    page.get_by_test_id("plot-settings").click()
     page.get_by_test_id("plot-measure").click()
     page.get_by_role("option", name="Max |x|", exact=True).click()
     expect(page.get_by_test_id("figure").locator("figcaption")).to_contain_text("Largest magnitude of the first output")
@@ -132,6 +133,8 @@ def test_statistics_alone_show_their_range_and_the_setting_that_dumps_tensors(pa
     caption = page.get_by_test_id("figure").locator("figcaption")
     expect(caption).to_contain_text("By the recorded statistics, 288 elements from -1.371 to 1.875.")
     expect(caption).to_contain_text('"list": ["Functional.linear.0.forward"]')
+    page.get_by_test_id("plot-settings").click()
+    expect(page.get_by_role("dialog", name="Tensor and scale")).to_be_visible()
     expect(page.get_by_test_id("plot-log")).to_have_count(0)
     page.keyboard.press("2")
     expect(page.get_by_test_id("figure")).to_contain_text("The tensor was not dumped.")

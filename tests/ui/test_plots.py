@@ -125,6 +125,7 @@ def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: st
 def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: str, tab: str) -> None:
     page.goto(f"{address}?tab={tab}")
     drawn(page, tab)
+    settings(page)
     log = page.get_by_test_id("plot-log")
     before = log.is_checked()
     log.click()
@@ -133,9 +134,16 @@ def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: st
     drawn(page, tab)
     page.reload()
     drawn(page, tab)
+    settings(page)
     assert log.is_checked() != before
     page.keyboard.press("1" if tab != "hist" else "2")
     expect(page).not_to_have_url(re.compile("log="))
+
+
+def settings(page: Page) -> None:
+    """Opens what chooses the tensor, its dimensions and the scale."""
+    page.get_by_test_id("plot-settings").click()
+    expect(page.get_by_role("dialog", name="Tensor and scale")).to_be_visible()
 
 
 def saved(page: Page, kind: str) -> Download:
@@ -171,6 +179,7 @@ def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, m
     page.goto(at(made, "channels", "map"))
     drawn(page, "map")
     expect(page.get_by_test_id("figure")).to_contain_text("Only indices 3 of 6 differ (dim 1).")
+    settings(page)
     expect(page.get_by_test_id("axis-down")).to_have_value("dim 1 · 6")
     page.get_by_test_id("axis-across").click()
     page.get_by_role("option", name="dim 0 · 2").click()
@@ -181,6 +190,7 @@ def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, m
     expect(page.locator("[data-plot]")).to_contain_text("rms difference")
     page.reload()
     drawn(page, "map")
+    settings(page)
     expect(page.get_by_test_id("axis-across")).to_have_value("dim 0 · 2")
     expect(page.locator("[data-plot]")).to_contain_text("dim 0")
 
@@ -269,6 +279,129 @@ def test_without_tensors_each_plot_of_one_says_which_setting_brings_it(page: Pag
     for tab in ("api", "apis", "runs"):
         page.get_by_test_id(f"plot-{tab}").click()
         drawn(page, tab)
+
+
+def test_shift_and_a_digit_open_that_plot_large_and_escape_closes_it(page: Page, address: str) -> None:
+    page.goto(address)
+    drawn(page, "hist")
+    small = page.locator(".main-svg").first.bounding_box()
+    assert small is not None
+    page.keyboard.press("Shift+Digit4")
+    drawn(page, "map")
+    expect(page).to_have_url(re.compile(r"tab=map.*stage=plot"))
+    stage = page.get_by_test_id("stage")
+    large = stage.locator(".main-svg").first.bounding_box()
+    assert large is not None
+    assert large["width"] > 1.4 * small["width"]
+    assert large["height"] > 2 * small["height"]
+    expect(page.get_by_test_id("calls")).not_to_be_visible()
+    expect(page.get_by_test_id("stack-target")).to_be_visible()
+    page.keyboard.press("Shift+Digit1")
+    drawn(page, "hist")
+    page.reload()
+    drawn(page, "hist")
+    expect(stage.locator("[data-plot]")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(stage).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("stage="))
+    expect(page.get_by_test_id("calls")).to_be_visible()
+    drawn(page, "hist")
+
+
+def test_on_the_stage_call_and_pair_stand_in_the_picture_and_in_the_saved_one(page: Page, address: str) -> None:
+    page.goto(f"{address}?tab=hist&stage=plot")
+    drawn(page, "hist")
+    title = page.locator("[data-plot] .gtitle")
+    expect(title).to_contain_text(f"{CAUSE} · output.0 · step 0 · rank 0")
+    expect(title).to_contain_text("target_fault ⇄ golden")
+    frame, words = page.locator("[data-plot]").bounding_box(), title.bounding_box()
+    assert frame is not None
+    assert words is not None
+    assert words["y"] >= frame["y"], "no line of it is cut"
+    for place in ("", "&stage=plot"):
+        page.goto(f"{address}?tab=hist{place}")
+        drawn(page, "hist")
+        picture = saved(page, "svg")
+        assert picture.suggested_filename.endswith(".svg")
+        text = Path(picture.path()).read_text(encoding="utf-8")
+        assert "<svg" in text
+        assert f"{CAUSE} · output.0" in text
+        assert "target_fault ⇄ golden" in text
+        assert Path(saved(page, "png").path()).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_both_sides_lie_over_each_other_and_become_shares_on_request(page: Page, address: str) -> None:
+    page.goto(f"{address}?tab=hist&stage=plot")
+    drawn(page, "hist")
+    filled = page.locator("[data-plot] .xy .scatterlayer .js-fill")
+    expect(filled).to_have_count(2)
+    opacity = "fill => parseFloat(getComputedStyle(fill).fillOpacity)"
+    assert all(0 < one.evaluate(opacity) < 0.5 for one in filled.all()), "what lies below is seen"
+    page.get_by_test_id("plot-ecdf").click()
+    expect(page).to_have_url(re.compile("ecdf=1"))
+    expect(page.locator("[data-plot]")).to_contain_text("share up to the value")
+    page.get_by_test_id("plot-log").click()
+    expect(page).to_have_url(re.compile("log=1"))
+    page.reload()
+    expect(page.get_by_test_id("plot-ecdf")).to_be_checked()
+    expect(page.locator("[data-plot]")).to_contain_text("share up to the value")
+
+
+@pytest.mark.parametrize("place", ["", "&stage=plot"])
+@pytest.mark.parametrize("tab", TABS)
+def test_the_tools_of_a_plot_have_one_row_and_its_words_are_whole(page: Page, made: str, tab: str, place: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(at(made, "channels", tab, place))
+    tools = [page.get_by_test_id("plot-save"), page.get_by_test_id("plot-large"), page.get_by_test_id(f"plot-{tab}")]
+    expect(tools[0]).to_be_enabled()
+    boxes = [box for box in (tool.bounding_box() for tool in tools) if box]
+    middles = [box["y"] + box["height"] / 2 for box in boxes]
+    assert len(boxes) == len(tools)
+    assert max(middles) - min(middles) < 6
+    panel = page.locator("[data-name=stage]" if place else "[data-name=evidence]").bounding_box()
+    assert panel is not None
+    assert all(box["x"] + box["width"] <= panel["x"] + panel["width"] for box in boxes)
+    if tab == "values":
+        return
+    drawn(page, tab)
+    words = page.locator("[data-testid=figure] figcaption")
+    expect(words).to_be_in_viewport(ratio=1)
+    assert words.evaluate("text => text.scrollHeight <= text.clientHeight + 1")
+
+
+def test_plots_without_room_for_a_tab_are_in_a_menu(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{address}?tab=hist")
+    drawn(page, "hist")
+    expect(page.get_by_test_id("plot-runs")).to_have_count(0)
+    page.get_by_test_id("plot-more").click()
+    page.get_by_role("menuitem", name="Steps").click()
+    drawn(page, "runs")
+    expect(page.get_by_test_id("plot-runs")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_bar_above_the_plot_is_dragged_moved_by_keys_and_remembered(page: Page, address: str) -> None:
+    page.goto(address)
+    drawn(page, "hist")
+    bar = page.get_by_role("separator", name="Height of the plot")
+    before = page.locator("#section-plots").bounding_box()
+    grip = bar.bounding_box()
+    assert before is not None
+    assert grip is not None
+    page.mouse.move(grip["x"] + 50, grip["y"] + 3)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + 50, grip["y"] - 97, steps=4)
+    page.mouse.up()
+    height = "wanted => Math.abs(document.querySelector('#section-plots').getBoundingClientRect().height - wanted) < 2"
+    page.wait_for_function(height, arg=before["height"] + 100)
+    bar.focus()
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(height, arg=before["height"] + 124)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.reload()
+    drawn(page, "hist")
+    page.wait_for_function(height, arg=before["height"] + 76)
 
 
 @pytest.mark.parametrize("height", [800, 1400])

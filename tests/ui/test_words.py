@@ -133,6 +133,7 @@ def test_every_word_of_a_figure_is_known_in_chinese() -> None:
         call_over_runs_figure(call_over_runs_data("a", [0, 0], [0, 1], [0.5, 2.0], current=(0, 0))),
         pair_histogram_figure(pair_histogram_data(values, values + 1)),
         pair_histogram_figure(pair_histogram_data(values + 1j, values)),
+        pair_histogram_figure(pair_histogram_data(values, values + 1), ecdf=True),
         pair_density_figure(pair_density_data(values, values + 1)),
         pair_density_figure(pair_density_data(values + 1j, values)),
         difference_map_figure(difference_map_data(lost, values + 1)),

@@ -11,7 +11,7 @@ export interface Plotly {
   purge(element: HTMLElement): void;
   downloadImage(
     figure: { data: unknown; layout: Record<string, unknown> },
-    options: { format: "png"; width: number; height: number; scale: number; filename: string },
+    options: { format: "png" | "svg"; width: number; height: number; scale: number; filename: string },
   ): Promise<unknown>;
   Plots: { resize(element: HTMLElement): void };
 }

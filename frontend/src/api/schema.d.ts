@@ -7825,6 +7825,8 @@ export interface operations {
                 axes?: string | null;
                 /** @description How a map reduces what a cell holds. */
                 reduce?: "max" | "rms";
+                /** @description Of a histogram: the share of elements up to each value, not counts. */
+                ecdf?: boolean;
             };
             header?: never;
             path: {
@@ -7872,6 +7874,8 @@ export interface operations {
                 axes?: string | null;
                 /** @description How a map reduces what a cell holds. */
                 reduce?: "max" | "rms";
+                /** @description Of a histogram: the share of elements up to each value, not counts. */
+                ecdf?: boolean;
             };
             header?: never;
             path: {

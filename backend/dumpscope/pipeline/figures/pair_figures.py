@@ -47,7 +47,7 @@ def histogram(database: Database, unit: StoredUnit, _answer: Answer | None, want
 
     def draw(target: Array, golden: Array) -> FigureResult:
         data = pair_histogram_data(target, golden, log=wanted.by_log(False))
-        figure = pair_histogram_figure(data)
+        figure = pair_histogram_figure(data, ecdf=wanted.ecdf)
         return FigureResult(
             figure=figure, said=pair_histogram_phrases(data), table=lambda: pair_histogram_table(data), log=data.log
         )

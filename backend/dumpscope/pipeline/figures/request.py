@@ -17,6 +17,7 @@ class FigureRequest:
     """The request for a figure. node: name of either side; pair: key of an item pair
 
     log: logarithmic or linear counts or axes, None for what suits the figure
+    ecdf: a histogram shows the share of elements up to each value instead of counts
     axes, reduce: of a difference map: the dimensions it shows (none for those that tell most), and how others are reduced
     item, measure: of a figure of one dump: number of a record, and what of outputs is shown (None: what was recorded)
     """
@@ -26,6 +27,7 @@ class FigureRequest:
     log: bool | None = None
     axes: tuple[int, ...] = ()
     reduce: Reduce = "max"
+    ecdf: bool = False
     item: int | None = None
     measure: Measure | None = None
 

@@ -187,17 +187,27 @@ class Counter:
         )
 
 
-def pair_histogram_figure(data: PairHistogram) -> Figure:
-    """Plotly figure: both sides at the left, their difference in the middle, quantiles against quantiles at the right."""
+def pair_histogram_figure(data: PairHistogram, *, ecdf: bool = False) -> Figure:
+    """Plotly figure: both sides at the left, their difference in the middle, quantiles against quantiles at the right.
+
+    ecdf: of both sides the share of elements up to each value, from the quantiles, instead of counts
+    """
     kind = "log" if data.log else "linear"
     what = "magnitude" if data.magnitudes else "value"
     change = "|target - golden|" if data.magnitudes else "target - golden"
+    found = data.quantiles
+    sides = (
+        [_shares("target", found.target, found, TARGET), _shares("golden", found.golden, found, GOLDEN)]
+        if ecdf
+        else [
+            _steps("target", data.target, TARGET, "x", "y") | {"fill": "tozeroy", "fillcolor": f"{TARGET}30"},
+            _steps("golden", data.golden, GOLDEN, "x", "y") | {"fill": "tozeroy", "fillcolor": f"{GOLDEN}30"},
+        ]
+    )
     traces = [
-        _steps("target", data.target, TARGET, "x", "y"),
-        _steps("golden", data.golden, GOLDEN, "x", "y"),
+        *sides,
         _steps(change, data.difference, DIFFERENCE, "x2", "y2"),
     ]
-    found = data.quantiles
     if found.levels.size:
         low, high = float(min(found.target[0], found.golden[0])), float(max(found.target[-1], found.golden[-1]))
         traces += [
@@ -222,7 +232,7 @@ def pair_histogram_figure(data: PairHistogram) -> Figure:
         "data": traces,
         "layout": layout(
             xaxis=axis(what, domain=[0, 0.36], anchor="y", nticks=4),
-            yaxis=axis("elements", type=kind),
+            yaxis=axis("share up to the value" if ecdf else "elements", type=kind),
             xaxis2=axis(change, domain=[0.46, 0.68], anchor="y2", nticks=3),
             yaxis2=axis("", type=kind, anchor="x2", nticks=4),
             xaxis3=axis("quantiles: golden", domain=[0.79, 1], anchor="y3", nticks=3),
@@ -232,8 +242,17 @@ def pair_histogram_figure(data: PairHistogram) -> Figure:
     }
 
 
+def _shares(name: str, values: Float64, found: Quantiles, colour: str) -> dict[str, object]:
+    """The share of elements up to each value, at the values of the quantiles."""
+    return {
+        "type": "scatter", "mode": "lines", "name": name, "x": rounded(values), "y": rounded(found.levels),
+        "line": {"shape": "hv", "color": colour, "width": 1.5}, "xaxis": "x", "yaxis": "y",
+        "hovertemplate": "up to %{x}: %{y}<extra>" + name + "</extra>",
+    }  # fmt: skip
+
+
 def _steps(name: str, counted: Counted, colour: str, across: str, up: str) -> dict[str, object]:
-    """A histogram as a stepped outline, because filled bars of two sides would hide each other."""
+    """A histogram as a stepped outline: filled bars of two sides would hide each other, a clear fill below a line does not."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "x": rounded(counted.edges),
         "y": [*counted.counts.tolist(), int(counted.counts[-1])],

@@ -10,10 +10,11 @@ export interface FigureQuery {
   log: boolean | null;
   axes: readonly number[] | null;
   reduce: "max" | "rms";
+  ecdf: boolean;
 }
 
-function figureParams(unit: Unit | null, { node, pair, log, axes, reduce }: FigureQuery) {
-  return { ...unit, node, pair, log, axes: axes?.join(",") ?? null, reduce };
+function figureParams(unit: Unit | null, { node, pair, log, axes, reduce, ecdf }: FigureQuery) {
+  return { ...unit, node, pair, log, axes: axes?.join(",") ?? null, reduce, ...(ecdf ? { ecdf } : {}) };
 }
 
 /** `query` null: no figure is shown. */

@@ -55,6 +55,8 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
+  /** A histogram shows shares instead of counts. */
+  ecdf: boolean;
   stage: Stage | null;
   /** null: as many as the stage has room for. */
   hops: Hops | null;
@@ -87,6 +89,7 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    ecdf: params.get("ecdf") === "1",
     stage: STAGES.find((known) => known === stage) ?? null,
     hops: HOPS.find((known) => known === hops) ?? null,
     suspects: ON.get(params.get("sus") ?? "") ?? null,
@@ -111,6 +114,7 @@ export function formatAddress(address: Address): string {
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.ecdf) params.set("ecdf", "1");
   if (address.stage !== null) params.set("stage", address.stage);
   if (address.hops !== null) params.set("hops", String(address.hops));
   if (address.suspects !== null) params.set("sus", address.suspects ? "1" : "0");

@@ -89,6 +89,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["{ }", "keys.step"],
   ["/", "keys.search"],
   ["1 2 3 4 5 6 7 8 9", "keys.plots"],
+  ["Shift-1 … 9", "keys.stage"],
   ["e", "keys.export"],
   ["c", "keys.copy"],
   ["Ctrl-K", "keys.palette"],
@@ -122,6 +123,9 @@ export interface PanelKey {
 
 export interface Stroke {
   key: string;
+  /** The key's place on the keyboard: `Digit1`. */
+  code?: string;
+  shiftKey?: boolean;
   ctrlKey: boolean;
   metaKey: boolean;
   altKey: boolean;
@@ -132,6 +136,13 @@ export interface Stroke {
 export function pressedKey(stroke: Stroke, typing: boolean): string | null {
   if (typing || stroke.ctrlKey || stroke.metaKey || stroke.altKey || stroke.isComposing) return null;
   return stroke.key;
+}
+
+/** The digit of a stroke with Shift, whatever sign it types; null where that sign is itself a key of the screen, or a digit. */
+export function shiftedDigit(stroke: Stroke): number | null {
+  const digit = /^Digit([1-9])$/.exec(stroke.code ?? "")?.[1];
+  if (!digit || !stroke.shiftKey || stroke.key in ACTIONS) return null;
+  return Number(digit);
 }
 
 /** The action that a key stroke asks for, as in `pressedKey`. */

@@ -66,5 +66,9 @@ export function useTriageKeys(): void {
       },
     },
     [...stages, ...dialogs],
+    (digit) => {
+      const tab = PLOTS[digit - 1];
+      if (tab) update({ ...toPlot(address, tab), stage: "plot" });
+    },
   );
 }

@@ -8,7 +8,7 @@ export interface Split {
   resize: (size: number) => void;
 }
 
-/** A panel's width in pixels, remembered by this browser. */
+/** A panel's width (or height) in pixels, remembered by this browser. */
 export function useSplit(name: string, initial: number, least: number, most: number): Split {
   const key = `dumpscope.width.${name}`;
   const [size, setSize] = useState(() => {
@@ -26,22 +26,26 @@ export function useSplit(name: string, initial: number, least: number, most: num
 interface SplitterProps {
   split: Split;
   label: string;
-  /** The panel is to the right of the bar. */
+  /** The panel is to the right of the bar, or below it. */
   reversed?: boolean;
+  /** The bar lies between an upper and a lower panel. */
+  lying?: boolean;
 }
 
-export function Splitter({ split, label, reversed = false }: SplitterProps) {
+export function Splitter({ split, label, reversed = false, lying = false }: SplitterProps) {
   const sign = reversed ? -1 : 1;
-  const [start, setStart] = useState<{ x: number; size: number } | null>(null);
+  const [start, setStart] = useState<{ at: number; size: number } | null>(null);
+  const place = (event: PointerEvent) => (lying ? event.clientY : event.clientX);
+  const [less, more] = lying ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
   const down = (event: PointerEvent<HTMLDivElement>) => {
     event.currentTarget.setPointerCapture(event.pointerId);
-    setStart({ x: event.clientX, size: split.size });
+    setStart({ at: place(event), size: split.size });
   };
-  const moved = (event: PointerEvent) => start && split.resize(start.size + sign * (event.clientX - start.x));
+  const moved = (event: PointerEvent) => start && split.resize(start.size + sign * (place(event) - start.at));
   const press = (event: KeyboardEvent) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    if (event.key !== less && event.key !== more) return;
     event.preventDefault();
-    split.resize(split.size + sign * (event.key === "ArrowRight" ? 24 : -24));
+    split.resize(split.size + sign * (event.key === more ? 24 : -24));
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a rule cannot be dragged
@@ -50,7 +54,7 @@ export function Splitter({ split, label, reversed = false }: SplitterProps) {
       role="separator"
       tabIndex={0}
       aria-label={label}
-      aria-orientation="vertical"
+      aria-orientation={lying ? "horizontal" : "vertical"}
       aria-valuenow={split.size}
       aria-valuemin={split.least}
       aria-valuemax={split.most}

@@ -1,5 +1,14 @@
 import { useEffect, useRef } from "react";
-import { type Action, isTyping, keyAction, keyOf, LISTED, type PanelKey, pressedKey } from "../../base/address/keys";
+import {
+  type Action,
+  isTyping,
+  keyAction,
+  keyOf,
+  LISTED,
+  type PanelKey,
+  pressedKey,
+  shiftedDigit,
+} from "../../base/address/keys";
 import { holdKey } from "../late/heldKeys";
 
 /** Escape closes these before anything else; while one is open, no other key acts. */
@@ -15,6 +24,7 @@ export interface PanelCommand extends PanelKey {
 interface Bound {
   handlers: Handlers;
   panels: readonly PanelCommand[];
+  onDigit?: ((digit: number) => void) | undefined;
 }
 
 const NO_PANELS: readonly PanelCommand[] = [];
@@ -66,10 +76,14 @@ function look(event: KeyboardEvent): void {
   }, LEAVING);
 }
 
-/** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
-export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO_PANELS): void {
-  const latest = useRef<Bound>({ handlers, panels });
-  latest.current = { handlers, panels };
+/** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. onDigit: for Shift and a digit */
+export function useKeys(
+  handlers: Handlers,
+  panels: readonly PanelCommand[] = NO_PANELS,
+  onDigit?: (digit: number) => void,
+): void {
+  const latest = useRef<Bound>({ handlers, panels, onDigit });
+  latest.current = { handlers, panels, onDigit };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented) return;
@@ -85,7 +99,14 @@ export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO
       if (key === null || (last?.event === event && last.covered)) return;
       const action = keyAction(event, typing);
       const { current } = latest;
-      const run = action ? current.handlers[action] : current.panels.find((panel) => panel.key === key)?.run;
+      const digit = shiftedDigit(event);
+      const { onDigit } = current;
+      const run =
+        digit !== null && onDigit
+          ? () => onDigit(digit)
+          : action
+            ? current.handlers[action]
+            : current.panels.find((panel) => panel.key === key)?.run;
       if (!run) return;
       event.preventDefault();
       run();

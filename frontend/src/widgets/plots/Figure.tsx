@@ -21,6 +21,8 @@ const TALL = 300;
 interface FigureProps {
   reply: FigureReply;
   label: string;
+  /** Lines that stand in the picture, above the plot. */
+  title?: readonly string[] | undefined;
   /** Identity of the figure: a change draws it anew, without the previous zoom. */
   name: string;
   /** A clicked point that carries the place in call order of a node. */
@@ -31,7 +33,7 @@ interface FigureProps {
 
 export type Range = readonly [start: number, stop: number];
 
-export function Figure({ reply, label, name, onPick, onCell }: FigureProps) {
+export function Figure({ reply, label, title, name, onPick, onCell }: FigureProps) {
   const { language } = useTranslation();
   // The same figure must be the same object: a new one is drawn again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the language decides what sayFigure returns
@@ -43,15 +45,18 @@ export function Figure({ reply, label, name, onPick, onCell }: FigureProps) {
   return (
     <figure className={classes.figure} data-testid="figure">
       {drawn && (
-        <Plot key={name} figure={drawn} label={`${label}. ${text}`} name={name} onPick={onPick} onCell={onCell} />
+        <Plot
+          key={name}
+          figure={drawn}
+          label={`${label}. ${text}`}
+          title={title}
+          name={name}
+          onPick={onPick}
+          onCell={onCell}
+        />
       )}
       {reply.missing && <p className={classes.missing}>{say(reply.missing, reply.said)}</p>}
-      {reply.text && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: long words scroll, which must be possible by keyboard too
-        <figcaption className={classes.text} tabIndex={0}>
-          {text}
-        </figcaption>
-      )}
+      {reply.text && <figcaption className={classes.text}>{text}</figcaption>}
     </figure>
   );
 }
@@ -67,18 +72,20 @@ function hasPoints(figure: NonNullable<FigureReply["figure"]>): boolean {
 interface PlotProps {
   figure: NonNullable<FigureReply["figure"]>;
   label: string;
+  title: FigureProps["title"];
   name: string;
   onPick: FigureProps["onPick"];
   onCell: FigureProps["onCell"];
 }
 
-function Plot({ figure, label, name, onPick, onCell }: PlotProps) {
+function Plot({ figure, label, title, name, onPick, onCell }: PlotProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const listeners = useRef({ onPick, onCell });
   listeners.current = { onPick, onCell };
   const [problem, setProblem] = useState<unknown>(null);
   const [tall, setTall] = useState(false);
+  const written = title?.join("\n") ?? "";
   const colorScheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
@@ -89,7 +96,8 @@ function Plot({ figure, label, name, onPick, onCell }: PlotProps) {
       .then(async (plotly) => {
         if (gone || !element) return;
         const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
-        const shown = themed(layout ?? {}, element.clientHeight, tall);
+        const themes = themed(layout ?? {}, element.clientHeight, tall);
+        const shown = written ? titled(themes, written.split("\n"), element.clientHeight) : themes;
         await plotly.react(element, data ?? [], shown, { ...CONFIG, ...plotlyLocale() });
         if (gone) return;
         element.dataset.drawn = name;
@@ -102,7 +110,7 @@ function Plot({ figure, label, name, onPick, onCell }: PlotProps) {
     return () => {
       gone = true;
     };
-  }, [figure, colorScheme, tall]);
+  }, [figure, colorScheme, tall, written]);
 
   // The plot follows its box: panels are dragged wider and the plot is enlarged without a change of the window.
   useEffect(() => {
@@ -199,21 +207,40 @@ function roomy(key: string, axis: Axis, height: number, seen: number): object {
 }
 
 /** Saves a drawn plot as a picture on the page's own ground: on a clear one, its words vanish on paper or in a slide. */
-export async function savePlot(box: ParentNode | null, filename: string): Promise<void> {
+export async function savePlot(
+  box: ParentNode | null,
+  filename: string,
+  format: "png" | "svg",
+  title: readonly string[],
+): Promise<void> {
   const element = box?.querySelector<PlotlyElement>("[data-plot]");
   if (!element?.layout) return;
   const panel = getComputedStyle(document.documentElement).getPropertyValue("--panel").trim();
   const plotly = await loadPlotly();
+  const height = Math.max(360, element.clientHeight);
+  const layout = element.layout.title ? element.layout : titled(element.layout, title, height);
   await plotly.downloadImage(
-    { data: element.data, layout: { ...element.layout, paper_bgcolor: panel, plot_bgcolor: panel } },
-    {
-      format: "png",
-      width: Math.max(640, element.clientWidth),
-      height: Math.max(360, element.clientHeight),
-      scale: 2,
-      filename,
-    },
+    { data: element.data, layout: { ...layout, paper_bgcolor: panel, plot_bgcolor: panel } },
+    { format, width: Math.max(640, element.clientWidth), height, scale: format === "png" ? 2 : 1, filename },
   );
+}
+
+/** Pixels of a line of the title. */
+const TITLE_LINE = 17;
+
+/** The layout with these lines above the plot; plotly reads a little markup in them, and names come from files. */
+function titled(layout: Record<string, unknown>, lines: readonly string[], height: number): Record<string, unknown> {
+  const head = lines.length * TITLE_LINE + 4;
+  const margin = layout.margin as { t?: number } | undefined;
+  const text = lines
+    .map((line) => line.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;"))
+    .join("<br>");
+  return {
+    ...layout,
+    title: { text, x: 0.01, xanchor: "left", y: 1 - TITLE_LINE / height, yanchor: "top", font: { size: 12 } },
+    margin: { ...margin, t: (margin?.t ?? 20) + head },
+    legend: { ...(layout.legend as object), y: 1 - head / height },
+  };
 }
 
 function themed(layout: Record<string, unknown>, height: number, tall: boolean): Record<string, unknown> {

@@ -20,6 +20,8 @@ interface FigureBoxProps {
   label: string;
   /** Identity of the figure, but for its scale: a change draws it anew, without the previous zoom. */
   name: string;
+  /** Lines that stand in the picture, above the plot. */
+  title?: readonly string[] | undefined;
   /** A list that needs room for some lines. */
   list: boolean;
   onPick: (order: number) => void;
@@ -27,16 +29,25 @@ interface FigureBoxProps {
 }
 
 /** A figure of the server, or its loading or failure. */
-export function FigureBox({ figure, box, label, name, list, onPick, onCell }: FigureBoxProps) {
+export function FigureBox({ figure, box, label, name, title, list, onPick, onCell }: FigureBoxProps) {
   if (figure.error) return <Failure problem={figure.error} onRetry={() => void figure.refetch()} />;
   if (!figure.data) return <Loading />;
   return (
     <div
       ref={box}
-      className={[figure.isPlaceholderData && classes.busy, list && classes.list].filter(Boolean).join(" ")}
+      className={[classes.figure, figure.isPlaceholderData && classes.busy, list && classes.list]
+        .filter(Boolean)
+        .join(" ")}
       aria-busy={figure.isPlaceholderData}
     >
-      <Figure reply={figure.data} label={label} name={`${name}/${figure.data.log}`} onPick={onPick} onCell={onCell} />
+      <Figure
+        reply={figure.data}
+        label={label}
+        title={title}
+        name={`${name}/${figure.data.log}`}
+        onPick={onPick}
+        onCell={onCell}
+      />
     </div>
   );
 }
@@ -45,16 +56,24 @@ interface FigureFilesProps {
   box: RefObject<HTMLDivElement | null>;
   /** Name of the file, without its ending. */
   file: string;
+  /** Lines above the plot: what it is about. */
+  title: readonly string[];
   csv: string;
 }
 
 /** A drawn figure as files. */
-export function FigureFiles({ box, file, csv }: FigureFilesProps) {
+export function FigureFiles({ box, file, title, csv }: FigureFilesProps) {
   return (
     <>
-      <Menu.Item onClick={() => void savePlot(box.current, file)} data-testid="plot-png">
-        PNG
-      </Menu.Item>
+      {(["png", "svg"] as const).map((format) => (
+        <Menu.Item
+          key={format}
+          onClick={() => void savePlot(box.current, file, format, title)}
+          data-testid={`plot-${format}`}
+        >
+          {format.toUpperCase()}
+        </Menu.Item>
+      ))}
       <Menu.Item component="a" href={csv} download data-testid="plot-csv">
         CSV
       </Menu.Item>

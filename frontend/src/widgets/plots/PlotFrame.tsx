@@ -1,15 +1,10 @@
-import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core";
-import type { ReactNode } from "react";
+import { ActionIcon, Checkbox, Menu, Popover, Select, Tooltip } from "@mantine/core";
+import { createContext, type ReactNode, useContext, useMemo } from "react";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import docked from "../page/Docked.module.css";
 import classes from "./Plots.module.css";
-
-export interface PlotChoice<Tab extends string> {
-  id: Tab;
-  label: string;
-  hint: string;
-}
+import { type PlotChoice, PlotTabs } from "./PlotTabs";
 
 interface PlotFrameProps<Tab extends string> {
   /** In the order of their keys. */
@@ -24,79 +19,92 @@ interface PlotFrameProps<Tab extends string> {
   save: ReactNode | null;
   large: boolean;
   onLarge: (large: boolean) => void;
+  /** There is room for all fields in the line. */
+  stage?: boolean;
   children: ReactNode;
 }
 
 /** Plots, one at a time, below the line that chooses them. */
 export function PlotFrame<Tab extends string>(props: PlotFrameProps<Tab>) {
-  const { plots, shown, onShow, fields, log, save, large, onLarge, children } = props;
+  const { plots, shown, onShow, fields, log, save, large, onLarge, stage = false, children } = props;
   const { t } = useTranslation();
+  // A click in a list outside of what is open would close it.
+  const inside = useMemo(() => ({ withinPortal: stage }), [stage]);
+  const settings = (
+    <FieldContext value={inside}>
+      {fields}
+      {log && (
+        <Checkbox
+          label={t("evidence.log")}
+          title={t("evidence.logHint")}
+          checked={log.checked}
+          onChange={(event) => log.onChange(event.currentTarget.checked)}
+          data-testid="plot-log"
+        />
+      )}
+    </FieldContext>
+  );
   return (
     <>
       <div className={classes.head}>
-        <Tabs className={classes.tabs} value={shown} onChange={(next) => next && onShow(next as Tab)} variant="pills">
-          <Tabs.List aria-label={t("evidence.plots")}>
-            {plots.map(({ id, label, hint }, index) => (
-              <Tabs.Tab
-                key={id}
-                value={id}
-                px={5}
-                py={2}
-                fz={12}
-                title={`${hint} (${index + 1})`}
-                data-testid={`plot-${id}`}
-              >
-                {label}
-              </Tabs.Tab>
-            ))}
-          </Tabs.List>
-        </Tabs>
+        <PlotTabs plots={plots} shown={shown} onShow={onShow} />
         <div className={classes.tools}>
-          {fields}
-          <div className={classes.ends}>
-            {log && (
-              <Checkbox
-                label={t("evidence.log")}
-                title={t("evidence.logHint")}
-                checked={log.checked}
-                onChange={(event) => log.onChange(event.currentTarget.checked)}
-                data-testid="plot-log"
-              />
-            )}
-            <Menu position="bottom-end">
-              <Menu.Target>
-                <Tooltip label={t("evidence.plotSave")}>
-                  <ActionIcon
-                    size="sm"
-                    aria-label={t("evidence.plotSave")}
-                    disabled={save === null}
-                    data-testid="plot-save"
-                  >
-                    <Icon name="save" size={13} />
+          {stage ? (
+            settings
+          ) : (
+            <Popover position="bottom-end" withinPortal>
+              <Popover.Target>
+                <Tooltip label={t("evidence.plotSettings")}>
+                  <ActionIcon size="sm" aria-label={t("evidence.plotSettings")} data-testid="plot-settings">
+                    <Icon name="settings" size={13} />
                   </ActionIcon>
                 </Tooltip>
-              </Menu.Target>
-              <Menu.Dropdown>{save}</Menu.Dropdown>
-            </Menu>
-            <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
-              <ActionIcon
-                className={docked.resize}
-                size="sm"
-                aria-label={t("evidence.plotLarger")}
-                aria-pressed={large}
-                onClick={() => onLarge(!large)}
-                data-testid="plot-large"
+              </Popover.Target>
+              <Popover.Dropdown
+                className={classes.settings}
+                aria-label={t("evidence.plotSettings")}
+                onKeyDown={(event) => event.key === "Escape" && event.preventDefault()} // it closes this and nothing else
               >
-                <Icon name="chevron" size={12} turn={large ? 90 : -90} />
-              </ActionIcon>
-            </Tooltip>
-          </div>
+                {settings}
+              </Popover.Dropdown>
+            </Popover>
+          )}
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <Tooltip label={t("evidence.plotSave")}>
+                <ActionIcon
+                  size="sm"
+                  aria-label={t("evidence.plotSave")}
+                  disabled={save === null}
+                  data-testid="plot-save"
+                >
+                  <Icon name="save" size={13} />
+                </ActionIcon>
+              </Tooltip>
+            </Menu.Target>
+            <Menu.Dropdown>{save}</Menu.Dropdown>
+          </Menu>
+          <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
+            <ActionIcon
+              className={docked.resize}
+              size="sm"
+              aria-label={t("evidence.plotLarger")}
+              aria-pressed={large}
+              onClick={() => onLarge(!large)}
+              data-testid="plot-large"
+            >
+              <Icon name={large ? "close" : "enlarge"} size={12} />
+            </ActionIcon>
+          </Tooltip>
         </div>
       </div>
       {children}
     </>
   );
 }
+
+/** Where the lists of fields open. */
+const FieldContext = createContext({ withinPortal: true });
 
 interface TensorFieldProps {
   /** Names of the tensors, as the address has them. */
@@ -107,6 +115,7 @@ interface TensorFieldProps {
 
 /** Which tensor of the call the plot is about. */
 export function TensorField({ tensors, shown, onShow }: TensorFieldProps) {
+  const inside = useContext(FieldContext);
   const { t } = useTranslation();
   return (
     <Select
@@ -117,18 +126,20 @@ export function TensorField({ tensors, shown, onShow }: TensorFieldProps) {
       data={[...tensors]}
       value={shown}
       onChange={(item) => item !== null && onShow(item)}
-      comboboxProps={{ width: 320, position: "bottom-end" }}
+      comboboxProps={{ ...inside, width: 260, position: "bottom-end" }}
     />
   );
 }
 
 /** What a cell of a map holds. */
 export function ReduceField({ rms, onChange }: { rms: boolean; onChange: (rms: boolean) => void }) {
+  const inside = useContext(FieldContext);
   const { t } = useTranslation();
   return (
     <Select
       aria-label={t("evidence.reduce")}
       data-testid="plot-reduce"
+      comboboxProps={inside}
       w={84}
       allowDeselect={false}
       data={[
@@ -149,6 +160,7 @@ interface AxisFieldsProps {
 
 /** Which dimension goes down and which across; choosing one that is taken swaps the two. */
 export function AxisFields({ shape, axes, onChange }: AxisFieldsProps) {
+  const inside = useContext(FieldContext);
   const { t } = useTranslation();
   const [down, across] = axes?.length === 2 ? axes : [shape.length - 2, shape.length - 1];
   const options = shape.map((size, axis) => ({ value: String(axis), label: `dim ${axis} · ${size}` }));
@@ -167,6 +179,7 @@ export function AxisFields({ shape, axes, onChange }: AxisFieldsProps) {
           leftSection={place === 0 ? "↓" : "→"}
           leftSectionWidth={20}
           data-testid={place === 0 ? "axis-down" : "axis-across"}
+          comboboxProps={inside}
           w={108}
           allowDeselect={false}
           data={options}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ui as en } from "../../../../backend/dumpscope/texts/en.json";
-import { isTyping, KEY_HELP, keyAction } from "../../../src/base/address/keys";
+import { isTyping, KEY_HELP, keyAction, shiftedDigit } from "../../../src/base/address/keys";
 import { DIALOGS } from "../../../src/views/comparison/dialogs/dialogs";
 import { SECTIONS } from "../../../src/views/comparison/panels/sections";
 
@@ -19,6 +19,17 @@ const element = (tagName: string, attributes: Record<string, string> = {}, isCon
 });
 
 describe("keys", () => {
+  test("know a digit with Shift by its place, unless it types a digit or a key of the page", () => {
+    const shifted = (key: string, code: string, shiftKey = true) => shiftedDigit({ ...stroke(key), code, shiftKey });
+    expect(shifted("!", "Digit1")).toBe(1);
+    expect(shifted('"', "Digit2")).toBe(2);
+    expect(shifted("/", "Digit7")).toBeNull(); // German: the search
+    expect(shifted("1", "Digit1")).toBeNull(); // French: a digit needs Shift
+    expect(shifted("!", "Digit1", false)).toBeNull();
+    expect(shifted(")", "Digit0")).toBeNull();
+    expect(shiftedDigit(stroke("!"))).toBeNull();
+  });
+
   test("tell capital letters from small ones", () => {
     expect(keyAction(stroke("j"), false)).toBe("nextNode");
     expect(keyAction(stroke("J"), false)).toBe("nextBad");

@@ -38,8 +38,11 @@ def _wanted(
     log: Log = None,
     axes: Axes = None,
     reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
+    ecdf: Annotated[
+        bool, Query(description="Of a histogram: the share of elements up to each value, not counts.")
+    ] = False,
 ) -> FigureRequest:
-    return FigureRequest(node=node, pair=pair, log=log, axes=indices(axes) or (), reduce=reduce)
+    return FigureRequest(node=node, pair=pair, log=log, axes=indices(axes) or (), reduce=reduce, ecdf=ecdf)
 
 
 Asked = Annotated[FigureRequest, Depends(_wanted)]

@@ -1,5 +1,5 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
-import { useState } from "react";
+import type { CSSProperties } from "react";
 import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
@@ -10,6 +10,7 @@ import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
+import { Splitter, useSplit } from "../../../widgets/basic/Splitter";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
 import { RuleTerm, Term } from "../../../widgets/late/Term";
@@ -29,7 +30,7 @@ export function EvidencePanel() {
   const { t } = useTranslation();
   const { address, update, selected } = useSelection();
   const { node, nodeProblem } = useSelectedCall();
-  const [large, setLarge] = useState(false);
+  const dock = useSplit("plot", Math.round(Math.min(420, Math.max(206, window.innerHeight * 0.258))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
     <div className={classes.panel} data-testid="evidence">
@@ -81,18 +82,21 @@ export function EvidencePanel() {
             </Boundary>
           ))}
       </div>
-      {node && (
-        <section
-          id="section-plots"
-          className={classes.dock}
-          data-large={large || undefined}
-          tabIndex={-1}
-          aria-label={t("evidence.plots")}
-        >
-          <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${address.tab}`}>
-            <PlotPanel large={large} onLarge={setLarge} />
-          </Boundary>
-        </section>
+      {node && address.stage !== "plot" && (
+        <>
+          <Splitter split={dock} label={t("comparison.splitterHeight")} reversed lying />
+          <section
+            id="section-plots"
+            className={classes.dock}
+            style={{ "--dock-height": `${dock.size}px` } as CSSProperties}
+            tabIndex={-1}
+            aria-label={t("evidence.plots")}
+          >
+            <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${address.tab}`}>
+              <PlotPanel />
+            </Boundary>
+          </section>
+        </>
       )}
     </div>
   );

@@ -1,4 +1,4 @@
-import { Menu } from "@mantine/core";
+import { Checkbox, Menu } from "@mantine/core";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../../api/comparison/figures";
 import type { NodeDetail, Pair, Values } from "../../../api/types";
@@ -35,12 +35,12 @@ const FIGURES: Record<PlotTab, string | null> = {
 const OF_TENSOR: ReadonlySet<PlotTab> = new Set(["hist", "pair", "map", "error", "values"]);
 
 interface PlotPanelProps {
-  large: boolean;
-  onLarge: (large: boolean) => void;
+  /** Large, in the place of tree and list. */
+  stage?: boolean;
 }
 
 /** Pictures of the selected call, of one of its tensors, and of the run around it. */
-export function PlotPanel({ large, onLarge }: PlotPanelProps) {
+export function PlotPanel({ stage = false }: PlotPanelProps) {
   const { t } = useTranslation();
   const say = useSay();
   const comparison = useShownComparison();
@@ -64,11 +64,17 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           log: address.log,
           axes: tab === "map" ? address.axes : null,
           reduce: address.rms ? "rms" : "max",
+          ecdf: tab === "hist" && address.ecdf,
         };
   const figure = useFigure(comparison.id, node ? unit : null, query);
   const [values, setValues] = useState<Values | null>(null);
   const moveTo = useCallback((at: number[], keep: boolean) => update({ at }, keep), [update]);
   const shape = commonShape(pair?.target_leaf?.shape ?? null, pair?.golden_leaf?.shape ?? null);
+  const words = { call: selected, item: pair ? itemPath(pair) : "", step: unit?.step, rank: unit?.rank };
+  const title = [
+    t(pair ? "evidence.plotName" : "evidence.plotNameCall", words),
+    `${comparison.target_name} ⇄ ${comparison.golden_name}`,
+  ];
   const file = `${selected ?? "call"} ${t(`evidence.plot.${tab}`)}`;
   const showCell = async (down: Range, across: Range) => {
     const axes = drawnAxes(figure);
@@ -95,6 +101,15 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
         />
       )}
       {tab === "map" && drawn && <ReduceField rms={address.rms} onChange={(rms) => update({ rms }, true)} />}
+      {tab === "hist" && drawn && (
+        <Checkbox
+          label={t("evidence.ecdf")}
+          title={t("evidence.ecdfHint")}
+          checked={address.ecdf}
+          onChange={(event) => update({ ecdf: event.currentTarget.checked }, true)}
+          data-testid="plot-ecdf"
+        />
+      )}
     </>
   );
   const save =
@@ -105,7 +120,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
         </Menu.Item>
       )
     ) : ready ? (
-      <FigureFiles box={box} file={file} csv={figureCsvUrl(comparison.id, unit, query)} />
+      <FigureFiles box={box} file={file} title={title} csv={figureCsvUrl(comparison.id, unit, query)} />
     ) : null;
   return (
     <PlotFrame
@@ -119,8 +134,9 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           : null
       }
       save={save}
-      large={large}
-      onLarge={onLarge}
+      large={stage}
+      onLarge={(large) => update({ tab, stage: large ? "plot" : null })}
+      stage={stage}
     >
       {query === null && node && pair && (
         <ValueWindow
@@ -129,7 +145,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           pair={pair.id}
           axes={address.axes}
           at={address.at}
-          large={large}
+          large={stage}
           onMove={moveTo}
           onShown={setValues}
         />
@@ -141,6 +157,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
           box={box}
           label={t(`evidence.plotHint.${tab}`)}
           name={[tab, node?.name, unit?.step, unit?.rank, pair?.id].join("/")}
+          title={stage ? title : undefined}
           list={tab === "apis"}
           onPick={(order) => void selectByOrder(order)}
           onCell={tab === "map" ? (down, across) => void showCell(down, across) : undefined}

@@ -123,7 +123,7 @@ export function DumpPlots({ id, unit, node, large, onLarge, onSelect, onSay }: D
         </Menu.Item>
       )
     ) : ready ? (
-      <FigureFiles box={box} file={file} csv={dumpFigureCsvUrl(id, unit, query)} />
+      <FigureFiles box={box} file={file} title={[node.name]} csv={dumpFigureCsvUrl(id, unit, query)} />
     ) : null;
   return (
     <PlotFrame
