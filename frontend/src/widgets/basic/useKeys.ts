@@ -64,8 +64,15 @@ export function watchKeys(): void {
   window.addEventListener("keydown", look, { capture: true });
 }
 
+function isBound(event: KeyboardEvent): boolean {
+  const action = keyAction(event, false);
+  return [...screens].some(({ current: { handlers, panels } }) =>
+    action ? handlers[action] !== undefined : panels.some(({ key }) => key === event.key),
+  );
+}
+
 function look(event: KeyboardEvent): void {
-  if (holdKey(event)) return;
+  if (holdKey(event, isBound(event))) return;
   const open = [...document.querySelectorAll(OVERLAYS)].filter((overlay) => overlay !== leaving);
   last = { event, covered: open.length > 0 };
   const top = open.at(-1);

@@ -27,21 +27,20 @@ export function expectPart(kind: Kind): () => void {
   };
 }
 
-/** Before anything else sees the key: whether it was taken, to act later. */
-export function holdKey(event: KeyboardEvent): boolean {
+/**
+ * Before anything else sees the key: whether it was taken, to act later.
+ *
+ * bound: the screen as it is has something for it to do
+ */
+export function holdKey(event: KeyboardEvent, bound: boolean): boolean {
   if (replayed.has(event) || !isPlain(event)) return false;
-  if (coming.overlay > 0 || held.length > 0) {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    held.push(event);
-    return true;
-  }
-  // A key that nothing on the page takes is for a part that is still on its way.
-  if (coming.part > 0 && !isTyping(asElement(event.target)))
-    setTimeout(() => {
-      if (!event.defaultPrevented && coming.part > 0) held.push(event);
-    });
-  return false;
+  const forLater = coming.part > 0 && !bound && event.key.length === 1 && event.key !== " ";
+  const typing = isTyping(asElement(event.target));
+  if (coming.overlay === 0 && held.length === 0 && (typing || !forLater)) return false;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  held.push(event);
+  return true;
 }
 
 function isPlain(event: KeyboardEvent): boolean {
