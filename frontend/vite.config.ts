@@ -1,13 +1,26 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
+import { chunkOf } from "./bundling/chunks.ts";
+import { texts } from "./bundling/texts.ts";
 
 const server = process.env.DUMPSCOPE_URL ?? "http://127.0.0.1:8000";
 
 // A relative base keeps the bundle usable below any path prefix; index.html resolves it for deep links.
 export default defineConfig({
   base: "./",
-  plugins: [react()],
-  build: { outDir: "../backend/dumpscope/static", emptyOutDir: true, chunkSizeWarningLimit: 900 },
+  plugins: [react(), texts()],
+  build: {
+    outDir: "../backend/dumpscope/static",
+    emptyOutDir: true,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [{ debugName: "screens", name: chunkOf }],
+        },
+      },
+    },
+  },
   server: { proxy: { "/api": server } },
   test: { include: ["tests/**/*.test.ts"] },
 });

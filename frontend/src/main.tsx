@@ -6,16 +6,16 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { watchConnection } from "./api/reconnect";
 import { retryQuery } from "./api/records";
-import { startLocation } from "./base/address/location";
+import { getLocation, startLocation } from "./base/address/location";
 import { startTexts } from "./texts";
 import { TranslationProvider } from "./texts/useTranslation";
-import { App } from "./views/App";
+import { App, preloadScreen } from "./views/App";
 import { watchKeys } from "./widgets/basic/useKeys";
 import { theme } from "./widgets/page/theme";
 
 startLocation();
 watchKeys();
-await startTexts();
+preloadScreen(getLocation().path); // beside the texts: neither needs the other to come
 
 // "always": a browser that believes itself offline (a cable pulled, a laptop without any network) still reaches a server on
 // this machine or behind a tunnel; by default every request would wait, unsent, until it believes otherwise.
@@ -36,7 +36,17 @@ watchConnection(client);
 
 const root = document.getElementById("root");
 if (root) {
-  createRoot(root).render(
+  // No `await` here: scripts that come later import this one, and would wait for its end.
+  startTexts().then(
+    () => draw(root),
+    () => {
+      root.textContent = "The texts of this page could not be loaded. Reload it."; // no texts: no other language either
+    },
+  );
+}
+
+function draw(place: HTMLElement): void {
+  createRoot(place).render(
     <StrictMode>
       <MantineProvider theme={theme} defaultColorScheme="auto">
         <QueryClientProvider client={client}>

@@ -43,8 +43,8 @@ def test_the_most_telling_of_each_kind_stay_and_origins_are_not_listed_twice() -
 def test_the_list_has_at_most_ten_rows_and_settings_come_last(dumps: Path) -> None:
     answer, _ = compare(dumps / "stat_fault", dumps / "stat_golden")
     rows = list_suspects(answer, (0, 0))
-    assert [one.kind for one in rows] == ["origin", "amplifier", "steep", "steep", "steep"]
-    assert rows[2].times is not None
+    assert [one.kind for one in rows[:2]] == ["origin", "amplifier"]
+    assert {one.kind for one in rows[2:]} <= {"steep"}
     assert [one.times for one in rows[2:]] == sorted((one.times or 0 for one in rows[2:]), reverse=True)
     assert len(rows) <= ROWS
     assert blind_of(answer, (0, 0)) is None

@@ -159,3 +159,55 @@ def make_row(entry: int) -> TreeRow:
         entry=entry, name=name, address=name, label=name, parent=None, order=entry, kind="module", direction="forward",
         children=0, nodes=1, verdict=None, cls=None,
     )  # fmt: skip
+
+
+def test_the_counts_of_the_filter_come_in_one_reply(served: Client, fault: str) -> None:
+    counts = served.get(f"/api/comparisons/{fault}/counts").json()
+    assert set(counts) == {"classes", "verdicts", "leftovers"}
+    for parameter, words in (
+        ("class", counts["classes"]),
+        ("verdict", counts["verdicts"]),
+        ("leftover", counts["leftovers"]),
+    ):
+        for word, count in words.items():
+            page = served.get(f"/api/comparisons/{fault}/nodes", params={parameter: word, "limit": 1}).json()
+            assert page["total"] == count, word
+    assert counts["classes"]["origin"] == 1
+    assert 0 < counts["classes"]["absorbed"] <= counts["classes"]["benign"]
+    narrowed = served.get(f"/api/comparisons/{fault}/counts", params={"q": "/softmax/", "class": "origin"}).json()
+    assert (narrowed["classes"]["origin"], sum(narrowed["verdicts"].values())) == (1, 1)
+    assert served.get(f"/api/comparisons/{fault}/counts", params={"q": "/soft("}).status_code == 400
+
+
+def test_the_worst_class_of_equal_names_comes_first(served: Client, fault: str) -> None:
+    page = served.get(f"/api/comparisons/{fault}/nodes", params={"q": "softmax", "sort": "-class"}).json()
+    assert page["items"][0]["cls"] == "origin"
+    first = served.get(f"/api/comparisons/{fault}/nodes", params={"q": "softmax", "sort": "-class", "limit": 1}).json()
+    rest = served.get(
+        f"/api/comparisons/{fault}/nodes",
+        params={"q": "softmax", "sort": "-class", "limit": 10, "cursor": first["next"]},
+    ).json()
+    assert [row["name"] for row in first["items"] + rest["items"]] == [row["name"] for row in page["items"]]
+
+
+@pytest.mark.parametrize(
+    ("search", "count"),
+    [
+        (r"/softmax\.(0|1)\.f/", 2),
+        ("module:layers.1.attn api:softmax", 2),
+        ("line:models.py:14 api:softmax", 4),
+        ("dtype:int64", 5),
+    ],
+)
+def test_calls_are_found_by_expression_and_by_what_they_are_made_of(
+    served: Client, fault: str, search: str, count: int
+) -> None:
+    assert served.get(f"/api/comparisons/{fault}/nodes", params={"q": search}).json()["total"] == count
+
+
+def test_every_rule_says_what_it_means_in_both_languages(served: Client, fault: str) -> None:
+    rules = {row["rule"]: row for row in served.get("/api/rules").json()["items"]}
+    assert rules["T-2"]["text"] == "Tensors differ by more than the floor of their dtype."
+    assert "容差" in rules["T-2"]["text_zh"]
+    pairs = served.get(f"/api/comparisons/{fault}/pairs", params={"limit": 200}).json()["items"]
+    assert {pair["rule"] for pair in pairs} <= rules.keys()

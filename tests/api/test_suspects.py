@@ -61,7 +61,9 @@ def test_behind_a_nan_it_is_said_that_nothing_can_be_judged(served: Client, pair
     assert rows(body) == [(1, "origin", "Functional.gelu.0.forward", None)]
     blind = body["blind"]
     assert blind["node"] == "Functional.gelu.0.forward"
-    assert f"{blind['count']} calls hold NaN or infinity" in blind["why"]
+    assert f"{blind['count']} calls received NaN or infinity on one side only" in blind["why"]
+    evidence = get(served, f"{pair('target_fault_bwd', 'target_nan')}/origins")["items"][0]["evidence"]
+    assert f"would not be seen: {blind['count']}." in evidence
     listed = get(served, f"{pair('target_fault_bwd', 'target_nan')}/nodes?limit=500&from={blind['order'] + 1}")["items"]
     endless = [one["name"] for one in listed if "inf" in (one["in_score"], one["out_score"])]
     assert 0 < blind["count"] <= len(endless)
@@ -147,3 +149,58 @@ def test_a_result_of_an_older_version_lists_its_origins_and_gets_the_rest_when_i
     settled(client, comparison)
     assert suspects(client, comparison) == now
     assert reach(client, comparison, ORIGIN)["count"] == get(client, f"{comparison}/origins")["items"][0]["explains"]
+
+
+def explanation(client: Client, address: str, node: str, query: str = "") -> Any:
+    return get(client, f"{address}/nodes/{node}{query}")["explanation"]
+
+
+def test_a_call_is_explained_by_what_it_reads_what_differs_who_inherits_it_and_what_is_the_same(
+    served: Client, pair: Ask
+) -> None:
+    found = explanation(served, pair("target_fault", "golden"), ORIGIN)
+    assert found["text"] == (
+        "Both inputs are equal. output 0: 4 of 144 elements differ, relative L2 0.00321114, largest error 0.0071052, cosine"
+        " 0.999995 (32.1 times the floor). Largest at [0, 0, 3, 1]: 0.362365 against 0.35526. 124 later calls inherit it,"
+        " Functional.dropout.1.forward first. Ruled out, being the same: other arguments, dtypes and shapes."
+    )
+    assert found["facts"] == {
+        "differs": True,
+        "reads": {"compared": 2, "equal": 2, "apart": 0, "worst": None, "score": None},
+        "largest": {"item": "output.0", "index": [0, 0, 3, 1], "target": "0.362365", "golden": "0.35526"},
+        "inherits": {"count": 124, "first": "Functional.dropout.1.forward"},
+        "same": ["arguments", "forms"],
+        "left_out": {},
+    }
+
+
+def test_of_a_call_with_wrong_inputs_the_explanation_tells_of_its_output(served: Client, pair: Ask) -> None:
+    found = explanation(served, pair("target_fault_bwd", "target_fault_weight"), "Functional.layer_norm.3.backward")
+    assert found["text"].startswith("Its input differs by 194 times the floor. output 0: 96 of 96 elements differ")
+    weight = explanation(served, pair("target_fault_bwd", "target_fault_weight"), "Functional.linear.6.forward")
+    assert weight["text"].startswith("1 of 3 inputs differs, input.1, by 209 times the floor. output 0: ")
+
+
+def test_an_equal_call_inherits_nothing_and_a_call_without_partner_has_only_its_reason(
+    served: Client, pair: Ask
+) -> None:
+    equal = explanation(served, pair("target_fault", "golden"), "Functional.linear.0.forward")
+    assert (equal["facts"]["differs"], equal["facts"]["inherits"]) == (False, None)
+    extra = get(served, f"{pair('target_extra_op', 'golden')}/nodes/Functional.linear.6.forward")
+    assert extra["explanation"]["text"] == extra["reason"]
+
+
+def test_behind_a_nan_inputs_are_beyond_every_tolerance(served: Client, pair: Ask) -> None:
+    found = explanation(served, pair("target_nan", "golden"), "Functional.linear.3.forward")
+    assert "1 of 3 inputs differs, input.0, by more than any tolerance." in found["text"]
+    assert found["facts"]["reads"]["score"] == "inf"
+
+
+def test_every_call_is_explained_as_it_is_listed(served: Client, pair: Ask) -> None:
+    address = pair("target_fault", "golden")
+    for row in get(served, f"{address}/nodes?limit=500")["items"]:
+        facts = explanation(served, address, row["address"])["facts"]
+        reads = facts["reads"]
+        assert reads["compared"] == reads["equal"] + reads["apart"]
+        if facts["inherits"] is not None:
+            assert facts["inherits"]["count"] == reach(served, address, row["address"])["count"]

@@ -67,6 +67,7 @@ REASONS: Final = {
             "capture/dumpscope_format/older_python.py",
         ),
         "one rule of the analysis, with its reasons": (
+            "backend/dumpscope/analysis/ranks/strays.py",
             "backend/dumpscope/analysis/classes.py",
             "backend/dumpscope/analysis/overflow/tree.py",
             "backend/dumpscope/analysis/trends.py",

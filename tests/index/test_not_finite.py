@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from dumpscope.domain.query import parse
 from dumpscope.domain.records import State
+from dumpscope.domain.search.terms import parse
 from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
 from dumpscope.index.pair_queries.item_pairs import list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_at
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, NodePairRow, Sort, list_node_pairs
-from dumpscope.index.pair_queries.trends import comparison_trends
+from dumpscope.index.pair_queries.over_units.trends import comparison_trends
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS
 from dumpscope.index.store.database import Database

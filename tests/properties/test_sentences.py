@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
+from dumpscope.analysis.explanation import Largest, Part, explain
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import RankDump
+from dumpscope.domain.records import Kind, RankDump
 from dumpscope.domain.result import Unit
 from dumpscope.export.report import headline
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.readers import discover
 from dumpscope.texts import Phrase, english
 from dumpscope.verdict.rules import VERDICT_RULES
+from dumpscope.verdict.sentences import describe_verdict
 from properties.generated import Side, pairs, write
 
 STATISTICS = ("Max", "Min", "Mean", "Norm")
@@ -262,6 +264,140 @@ CLAIMS: dict[str, Callable[[Call, dict[str, Any]], None]] = {
     "shown.hashes": hashes_differ,
     "shown.statistics": statistics_are,
 }
+
+
+# -- the explanation of any call ---------------------------------------------------------------------------------------
+
+
+def parts_of(call: Call) -> list[Part]:
+    """The item pairs of a call as its explanation looks at them."""
+    unit, found = call.unit, []
+    for row in np.flatnonzero(unit.items.pair == call.pair).tolist():
+        numbers = int(unit.items.target[row]), int(unit.items.golden[row])
+        sides = [(dump, item) for dump, item in zip((unit.target, unit.golden), numbers, strict=True) if item >= 0]
+        dump, item = sides[0]
+        forms = {
+            (one.items.dtypes[one.items.dtype[at]], tuple(one.items.shapes[one.items.shape[at]]))
+            for one, at in sides
+            if one.items.kind[at] == Kind.TENSOR
+        }
+        score = float(unit.item_opinions.score[row])
+        said = describe_verdict(unit.context, unit.facts, unit.item_opinions, row)
+        named = "output" if dump.items.role[item].item() == 3 else "input"
+        found.append(
+            Part(
+                place=f"{named}.{dump.items.paths[dump.items.path[item]]}",
+                received=named == "input",
+                weight=False,
+                both=len(sides) == 2,
+                tensor=all(one.items.kind[at] == Kind.TENSOR for one, at in sides),
+                rule=VERDICT_RULES[unit.item_opinions.rule[row]],
+                score=None if math.isnan(score) else score,
+                alike=any(one["id"] == "item.equal_statistics" for one in said),
+                same_form=len(forms) == 1 if forms else None,
+            )
+        )
+    return found
+
+
+def compared_inputs(call: Call) -> list[tuple[str, bool | None]]:
+    """What a call received on both sides and was compared, and whether it is equal."""
+    return [
+        (part.place, call.equal(part.place))
+        for part in parts_of(call)
+        if part.received and part.both and (part.equal or part.apart)
+    ]
+
+
+def all_read_is_equal(call: Call, values: dict[str, Any]) -> None:
+    assert [place for place, equal in compared_inputs(call) if equal is False] == []
+    (said,) = values["inputs"]
+    count = {"_one": 1, "both": 2}.get(said["id"][-4:], said["values"].get("count"))
+    assert len(compared_inputs(call)) == count
+
+
+def its_input_differs(call: Call, _values: dict[str, Any]) -> None:
+    assert [equal for _, equal in compared_inputs(call)] == [False]
+
+
+def some_inputs_differ(call: Call, values: dict[str, Any]) -> None:
+    found = compared_inputs(call)
+    assert values["of"] == len(found)
+    assert values["count"] == sum(equal is False for _, equal in found)
+    if "place" in values:
+        assert call.equal(values["place"]) is False
+
+
+def the_largest_is_there(call: Call, values: dict[str, Any], place: str) -> None:
+    mine, theirs = (files.array(leaf) for files, leaf in zip(call.files, call.leaves(place), strict=True))
+    index = tuple(json.loads(values["index"]))
+    apart = np.abs(mine.astype(np.float64) - theirs.astype(np.float64))
+    assert apart[index] == np.max(apart[np.isfinite(apart)])
+    assert (values["target"], values["golden"]) == (f"{mine[index]:.6g}", f"{theirs[index]:.6g}")
+
+
+def what_is_ruled_out_is_the_same(call: Call, values: dict[str, Any]) -> None:
+    words = {one["id"].removeprefix("explain.same_") for one in values["parts"]}
+    pairs = [(part.place, *call.leaves(part.place)) for part in parts_of(call)]
+    for place, one, other in pairs:
+        tensor = isinstance(one, dict) and "shape" in one
+        if "forms" in words and tensor:
+            assert (one["shape"], one["dtype"]) == (other["shape"], other["dtype"])
+        if "arguments" in words and not tensor and place.startswith("input"):
+            assert same(one, other) or call.equal(place)
+
+
+EXPLAINED: dict[str, Callable[[Call, dict[str, Any]], None]] = {
+    "explain.reads": all_read_is_equal,
+    "explain.reads_other": its_input_differs,
+    "explain.reads_apart": some_inputs_differ,
+    "explain.reads_some": some_inputs_differ,
+    "explain.same": what_is_ruled_out_is_the_same,
+}
+
+
+def every_call(outcome: Outcome, roots: tuple[Path, Path]) -> Iterator[Call]:
+    for unit in outcome.units:
+        files = tuple(read_files(root, unit.rank) for root in roots)
+        for pair, names in enumerate(zip(*all_names(unit), strict=True)):
+            yield Call(unit=unit, pair=pair, names=names, files=files)  # type: ignore[arg-type]
+
+
+def explained_truly(call: Call) -> None:
+    parts = parts_of(call)
+    found = explain(parts, differs=True, alone=None in call.names)
+    told = explain(parts, differs=True, told_input=True)
+    for one in flat([*found.before, *found.after, *told.before]):
+        if one["id"] in EXPLAINED:
+            EXPLAINED[one["id"]](call, one["values"])
+    assert found.compared == found.equal + found.apart == len(compared_inputs(call))
+    unit = call.unit
+    for row in np.flatnonzero(unit.items.pair == call.pair).tolist():
+        detail = unit.facts.details.get(row)
+        if detail is None or not detail.worst_index or not detail.unequal or detail.worst_target == detail.worst_golden:
+            continue
+        largest = Largest(
+            index=detail.worst_index, target=f"{detail.worst_target:.6g}", golden=f"{detail.worst_golden:.6g}"
+        )
+        (said,) = (one for one in explain([], differs=True, largest=largest).after if one["id"] == "explain.largest")
+        dump, item = unit.target, int(unit.items.target[row])
+        named = "output" if dump.items.role[item].item() == 3 else "input"
+        the_largest_is_there(call, said["values"], f"{named}.{dump.items.paths[dump.items.path[item]]}")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(pairs())
+def test_every_sentence_of_an_explanation_is_true_of_the_files(both: tuple[Side, Side]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        roots = write(Path(folder) / "target", both[0]), write(Path(folder) / "golden", both[1])
+        layouts = discover(roots[0]), discover(roots[1])
+        outcome = compare_layouts(*layouts, Options(), paths=("target", "golden"), jobs=1)
+        for call in every_call(outcome, roots):
+            explained_truly(call)
+        for one in outcome.answer.suspects:
+            if one.times is not None:
+                assert f"{one.times:.3g}" in one.why or f"{one.times:.0f}" in one.why
+                assert one.times > 1
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,6 +18,14 @@ def _changed(source: Path, to: Path, change: Callable[[dict[str, Any]], None]) -
     return to
 
 
+def many_ranks(usual: Path, odd: Path, to: Path, count: int, strays: int) -> Path:
+    """A dump of one step and `count` ranks that are all the same, but for the rank `strays`."""
+    for rank in range(count):
+        (one,) = ((odd if rank == strays else usual) / "step0").iterdir()
+        shutil.copytree(one, to / "step0" / f"rank{rank}")
+    return to
+
+
 def other_inputs(source: Path, to: Path) -> Path:
     """The run received other token ids, and all that follows is another number."""
 

@@ -106,11 +106,14 @@ def test_axe_finds_nothing_serious_on_one_dump_alone(
         assert grave(page, pytestconfig) == []
 
 
-@pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek"])
+@pytest.mark.parametrize(
+    "screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "suspects"]
+)
 def test_axe_finds_nothing_serious(
     page: Page,
     server: Server,
     address: str,
+    dumps: Path,
     pytestconfig: pytest.Config,
     screen: str,
 ) -> None:
@@ -119,10 +122,15 @@ def test_axe_finds_nothing_serious(
         page.goto(server.url)
         expect(page.get_by_role("row").nth(3)).to_be_visible()
         page.get_by_role("button", name="Options").click()
-    elif screen in ("match", "matches", "trends"):
+    elif screen in ("match", "matches", "trends", "ranks"):
         page.goto(f"{address}?do={screen}")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.wait_for_load_state("networkidle")
+    elif screen == "suspects":
+        weight = known(server, dumps / "target_fault_bwd", dumps / "target_fault_weight")
+        page.goto(f"{weight}?sus=1&s=0&r=0&n=Functional.layer_norm.3.backward")
+        expect(page.get_by_test_id("suspect")).to_have_count(3)
+        expect(page.get_by_test_id("tree").locator("[data-reached]").first).to_be_visible()
     elif screen in ("map", "peek"):
         page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
         shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first
@@ -175,6 +183,7 @@ UNANSWERED = {
     "match": ("{address}?do=match", COMPARISON + r"/(nodes(?!/)|preview)"),
     "matches": ("{address}?do=matches", COMPARISON + r"/match"),
     "trends": ("{address}?do=trends", COMPARISON + "/trends"),
+    "ranks": ("{address}?do=ranks", COMPARISON + "/rank-map"),
     "peek": ("{address}?tab=values", COMPARISON + r"/pairs/\w+/values"),
     "palette": ("{address}", COMPARISON + r"/nodes\?.*gelu"),
     "dump": ("{dump}", r"/api/dumps/\w+/"),

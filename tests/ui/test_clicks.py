@@ -74,7 +74,9 @@ def next_origin(page: Page) -> None:
 def next_amplifier(page: Page) -> None:
     selected(page, "Functional.linear.6.forward")
     page.keyboard.press("n")
-    expect(page.get_by_test_id("notice")).to_contain_text("Amplifier 1 of 1: error 1.9% in, 51% out.")  # for a moment
+    expect(page.get_by_test_id("notice")).to_contain_text(
+        "Suspect 2 of 3, amplifier: error 1.9% in, 51% out."
+    )  # for a moment
     selected(page, "Functional.layer_norm.3.backward")
 
 

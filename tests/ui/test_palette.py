@@ -30,6 +30,17 @@ def test_a_call_is_found_by_its_name_and_gone_to(page: Page, address: str) -> No
     expect(page.get_by_test_id("palette")).to_have_count(0)
 
 
+def test_of_equal_matches_the_worst_comes_first(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
+    page.keyboard.press("Control+k")
+    page.get_by_test_id("palette").fill("softm")
+    expect(page.get_by_role("option").first).to_contain_text("Functional.softmax.1.forward")
+    expect(page.get_by_role("option").first).to_contain_text("origin")
+    page.get_by_test_id("palette").fill("softmax.0")
+    expect(page.get_by_role("option").first).to_contain_text("Functional.softmax.0")
+
+
 def test_an_action_is_found_by_its_words_and_done(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")

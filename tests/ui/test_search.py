@@ -85,6 +85,78 @@ def test_what_is_no_search_is_said_with_place_and_remedy_while_the_list_stays(
     expect(page.get_by_test_id("calls")).to_contain_text(CAUSE)
 
 
+@pytest.mark.parametrize(
+    ("search", "count", "name"),
+    [
+        (r"/softmax\.(0|1)\.f/", "2 calls match", "Functional.softmax.0.forward"),
+        ("module:layers.1.attn api:softmax", "2 calls match", CAUSE),
+        ("line:models.py:14 api:softmax -direction:backward", "2 calls match", CAUSE),
+        ("dtype:int64", "5 calls match", "Functional.embedding.0.forward"),
+        ("shape:[2,6]", "2 calls match", "Functional.embedding.0.forward"),
+    ],
+)
+def test_calls_are_found_by_expression_and_by_what_they_are_made_of(
+    page: Page, address: str, search: str, count: str, name: str
+) -> None:
+    page.goto(address)
+    page.get_by_test_id("search").fill(search)
+    expect(page.get_by_test_id("total")).to_have_text(count)
+    expect(page.get_by_test_id("calls")).to_contain_text(name)
+    page.reload()
+    expect(page.get_by_test_id("search")).to_have_value(search)
+    expect(page.get_by_test_id("total")).to_have_text(count)
+
+
+def test_the_fault_of_an_expression_is_said_with_its_place(context: BrowserContext, address: str) -> None:
+    page = context.new_page()  # the browser logs the 400
+    page.goto(address)
+    page.get_by_test_id("search").fill("gelu /soft(max/")
+    refused = page.get_by_test_id("search-refused")
+    expect(refused).to_contain_text("a ) is missing")
+    expect(refused).to_contain_text("character 14")
+    expect(refused).to_contain_text("RE2")
+
+
+def test_the_filter_counts_all_its_entries_by_one_request(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("why")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/counts?" in request.url else None)
+    page.get_by_test_id("filter").click()
+    expect(page.get_by_test_id("filter-origin")).to_contain_text(re.compile(r"origin\s*1$"))
+    expect(page.get_by_test_id("filter-absorbed")).to_contain_text(re.compile(r"absorbed\s*6$"))
+    expect(page.get_by_test_id("filter-left-fused")).to_contain_text(re.compile(r"0$"))
+    assert len(asked) == 1
+    page.get_by_test_id("filter-absorbed").click()
+    expect(page.get_by_test_id("total")).to_have_text("6 calls match")
+    expect(page).to_have_url(re.compile("class%3Aabsorbed"))
+    expect(page.get_by_test_id("filter-verdict-no")).to_contain_text(re.compile(r"No\s*6$"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("chips")).to_contain_text("absorbed")
+
+
+def test_a_filter_is_kept_under_a_name_and_opened_by_a_click_or_by_its_address(page: Page, address: str) -> None:
+    page.goto(f"{address}?q=softmax&f=class:origin")
+    expect(page.get_by_test_id("total")).to_have_text("1 call matches")
+    page.get_by_test_id("save-filter").click()
+    page.get_by_test_id("filter-name").fill("suspect softmax")
+    page.keyboard.press("Enter")
+    saved = page.get_by_test_id("saved-filter")
+    expect(saved).to_contain_text("suspect softmax")
+    expect(saved.get_by_role("button", name="suspect softmax", exact=True)).to_have_attribute("aria-pressed", "true")
+    page.get_by_test_id("clear-filter").click()
+    expect(page.get_by_test_id("total")).to_have_text("163 calls")
+    page.reload()
+    saved.get_by_role("button", name="suspect softmax", exact=True).click()
+    expect(page.get_by_test_id("total")).to_have_text("1 call matches")
+    assert "q=softmax" in page.url
+    assert "class%3Aorigin" in page.url
+    page.get_by_test_id("clear-filter").click()
+    saved.get_by_role("button", name="Forget the filter suspect softmax").click()
+    expect(saved).to_have_count(0)
+    expect(page.get_by_test_id("chips")).to_have_count(0)
+
+
 def test_the_help_lists_the_terms(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("banner")).to_be_visible()

@@ -51,8 +51,9 @@ def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, se
 
 def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, server: Server, dumps: Path) -> None:
     page.goto(f"{known(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
-    page.get_by_test_id("open-trends").click()
+    page.get_by_test_id("open-rank-map").click()
     trends = page.get_by_test_id("trends")
+    trends.get_by_text("Steps", exact=True).click()
     trends.get_by_placeholder("Search modules").fill("ln.LayerNorm.forward")
     rows = trends.locator("tbody").get_by_role("row")
     expect(rows).to_have_count(2)

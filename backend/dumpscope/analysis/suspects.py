@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.rules.computation import find_unjudged
 from dumpscope.analysis.rules.evidence import SATURATED
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.unit.calls import module_of, stack_of
@@ -18,7 +19,6 @@ from dumpscope.domain.facts import Class, Suspect, SuspectKind
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, NodeKind
 from dumpscope.domain.suspects import EACH, RUNS
 from dumpscope.texts import Phrase, english, phrase
-from dumpscope.verdict.score import overflow_differs
 
 PlaceOf = Callable[[Sequence[str]], list[str]]
 
@@ -39,7 +39,7 @@ def find_suspects(
     leaf = case.columns.leaf & (case.columns.kind == NodeKind.API)
     amplifiers = _steepest(np.flatnonzero(cls == Class.AMPLIFIER), times, EACH + more)
     with np.errstate(invalid="ignore"):
-        steep = np.flatnonzero((cls == Class.PROPAGATED) & leaf & (times >= STEEP))
+        steep = np.flatnonzero((cls == Class.PROPAGATED) & leaf & (times >= STEEP) & (case.columns.out_score > 1))
     kinds: list[tuple[SuspectKind, Iterable[int]]] = [
         ("amplifier", amplifiers),
         ("steep", _steepest(steep, times, EACH + more)),
@@ -94,13 +94,12 @@ def growth(errors: Float64, in_score: Float64, out_score: Float64) -> Float64:
 
 
 def find_blind(case: Case, findings: Iterable[Finding]) -> tuple[int, int] | None:
-    """The first call that made NaN or infinity, and the number of calls behind it that hold one which the other side does not."""
+    """The first call that made NaN or infinity, and the number of calls behind it that received one on one side only."""
     births = [one.pair for one in findings if one.kind == "overflow" and one.variant != SATURATED]
     if not births:
         return None
     first = min(births)
-    lost = np.unique(case.context.pair[overflow_differs(case.context, case.facts)])
-    count = int((lost > first).sum())
+    count = int(find_unjudged(case, first).sum())
     return (first, count) if count else None
 
 

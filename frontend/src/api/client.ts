@@ -1,5 +1,5 @@
 /** One way to ask the server: paths, parameters and answers are checked against its OpenAPI document, and there is one error. */
-import createClient, { type Client } from "openapi-fetch";
+import type { Client } from "openapi-fetch";
 import { mountPrefix } from "../base/address/location";
 import { isPhrases, type Phrase } from "../base/text/phrases";
 import type { paths } from "./schema";
@@ -25,12 +25,47 @@ export class ApiError extends Error {
   }
 }
 
-let client: Client<paths> | null = null;
+type Fields = Readonly<Record<string, unknown>>;
 
-/** Made at the first call: the mount point is known only after the page has started. */
+interface Asked {
+  params?: { path?: Fields; query?: Fields };
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/** openapi-fetch's types over the few lines of it that this page needs: paths with names in braces, lists, JSON. */
+const client = Object.fromEntries(
+  METHODS.map((method) => [method, (path: string, asked?: Asked) => send(method, path, asked ?? {})]),
+) as unknown as Client<paths>;
+
 export function api(): Client<paths> {
-  client ??= createClient<paths>({ baseUrl: mountPrefix().replace(/\/$/, ""), credentials: "same-origin" });
   return client;
+}
+
+async function send(method: string, path: string, { params = {}, body, signal }: Asked): Promise<Reply<unknown>> {
+  const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(String(params.path?.[name])));
+  const url = mountPrefix().replace(/\/$/, "") + filled + toQuery(params.query ?? {});
+  const response = await fetch(url, {
+    method,
+    credentials: "same-origin",
+    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
+    ...(signal ? { signal } : {}),
+  });
+  const text = await response.text();
+  const parsed = parse(text);
+  return response.ok ? { data: text === "" ? undefined : parsed, response } : { error: parsed ?? text, response };
+}
+
+/** Lists as several values of one name; what is null or undefined is left out. */
+function toQuery(fields: Fields): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields))
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== null && one !== undefined) query.append(name, String(one));
+  const text = query.toString();
+  return text && `?${text}`;
 }
 
 interface Reply<T> {

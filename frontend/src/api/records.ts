@@ -65,6 +65,15 @@ export function useMetrics() {
   });
 }
 
+/** What the rules of verdicts say. */
+export function useRules() {
+  return useQuery({
+    queryKey: ["rules"],
+    queryFn: async ({ signal }) => (await readReply(api().GET("/api/rules", { signal }))).items,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 function pageOptions<T>(noun: Noun, key: readonly string[], busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
   return {
     queryKey: [noun, "list", ...key],

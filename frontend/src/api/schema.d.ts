@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rules
+         * @description The rules of verdicts (docs/verdicts.md), each with what it says.
+         */
+        get: operations["list_rules_api_rules_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -572,6 +592,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description How many node pairs each class, verdict and cause without a partner would show, beside what else is asked for.
+         */
+        get: operations["counts_api_comparisons__comparison_id__counts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/nodes/{name}/flow": {
         parameters: {
             query?: never;
@@ -788,6 +828,26 @@ export interface paths {
          * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one rank, or a row per rank.
          */
         get: operations["trends_api_comparisons__comparison_id__trends_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/rank-map": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ranks
+         * @description Calls of one step in execution order, with verdict and score on every rank; the first step if left out.
+         */
+        get: operations["ranks_api_comparisons__comparison_id__rank_map_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2004,6 +2064,35 @@ export interface components {
             hint_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
+         * Explained
+         * @description `said` holds the sentences of `text`.
+         */
+        Explained: {
+            /** Text */
+            text: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+            facts: components["schemas"]["Facts"];
+        };
+        /**
+         * Facts
+         * @description `same`: what is the same on both sides, and so ruled out; `left_out`: items that are not judged, by rule. `reads` is null
+         *     if the call has more than 100 items, `inherits` if it does not differ or the result does not tell.
+         */
+        Facts: {
+            /** Differs */
+            differs: boolean;
+            reads: components["schemas"]["Reads"] | null;
+            largest: components["schemas"]["LargestDifference"] | null;
+            inherits: components["schemas"]["Inherits"] | null;
+            /** Same */
+            same: ("arguments" | "weights" | "forms")[];
+            /** Left Out */
+            left_out: {
+                [key: string]: number;
+            };
+        };
+        /**
          * FailingCall
          * @description `node`: the address of the call's row; `side`: the side whose call fails alone
          */
@@ -2033,6 +2122,24 @@ export interface components {
             missing: string | null;
             /** Said */
             said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * FilterCounts
+         * @description Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well.
+         */
+        FilterCounts: {
+            /** Classes */
+            classes: {
+                [key: string]: number;
+            };
+            /** Verdicts */
+            verdicts: {
+                [key: string]: number;
+            };
+            /** Leftovers */
+            leftovers: {
+                [key: string]: number;
+            };
         };
         /** FirstNo */
         FirstNo: {
@@ -2329,6 +2436,16 @@ export interface components {
             status: "ok";
         };
         /**
+         * Inherits
+         * @description Later calls that inherit the difference; `first`: the first of them.
+         */
+        Inherits: {
+            /** Count */
+            count: number;
+            /** First */
+            first: string | null;
+        };
+        /**
          * Job
          * @description `provisional`: node of the first origin by statistics, while tensors are still being read.
          */
@@ -2415,7 +2532,7 @@ export interface components {
             /** Own Data */
             own_data: number[];
             /** Strays */
-            strays: components["schemas"]["Stray"][];
+            strays: components["schemas"]["dumpscope__api__models__plans__Stray"][];
         };
         /** JoinedUnit */
         JoinedUnit: {
@@ -2454,6 +2571,20 @@ export interface components {
             max_abs: number | string | null;
             /** Reason */
             reason: string;
+        };
+        /**
+         * LargestDifference
+         * @description Where the worst item differs most.
+         */
+        LargestDifference: {
+            /** Item */
+            item: string;
+            /** Index */
+            index: number[];
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
         };
         /**
          * Leaf
@@ -2688,8 +2819,8 @@ export interface components {
         };
         /**
          * NodeDetail
-         * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `collectives` are the
-         *     communications that this call takes part in, at most 8.
+         * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `explanation`: `reason` with what
+         *     surrounds it. `collectives` are the communications that this call takes part in, at most 8.
          */
         NodeDetail: {
             /** Pair */
@@ -2750,6 +2881,7 @@ export interface components {
             reason: string;
             /** Reason Said */
             reason_said: components["schemas"]["Phrase"][];
+            explanation: components["schemas"]["Explained"];
             /** Rule */
             rule: string;
             /** Items */
@@ -3638,6 +3770,39 @@ export interface components {
             examples: components["schemas"]["RuleExample"][];
         };
         /**
+         * RankMapPage
+         * @description `ranks`: the columns.
+         */
+        RankMapPage: {
+            /** Step */
+            step: number;
+            /** Ranks */
+            ranks: number[];
+            /** Items */
+            items: components["schemas"]["RankMapRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
+         * RankMapRow
+         * @description `verdicts`: a letter per rank: `y`es, `w`arning, `n`o, `?` not comparable, `-` the rank does not make the call; `scores`:
+         *     the largest error by rank in floors, three digits, null where nothing was compared; `no`: on how many ranks it is No.
+         */
+        RankMapRow: {
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /** Verdicts */
+            verdicts: string;
+            /** Scores */
+            scores: (number | string | null)[];
+            /** No */
+            no: number;
+        };
+        /**
          * RankRun
          * @description `run` is null if no file beside the dump says so, and for a dump that an older version read.
          */
@@ -3677,6 +3842,25 @@ export interface components {
             rank: number;
             /** Node */
             node: string;
+        };
+        /**
+         * Reads
+         * @description Items that the call received and that were compared; `worst`: the one that differs most, `score` in floors.
+         */
+        Reads: {
+            /** Compared */
+            compared: number;
+            /** Equal */
+            equal: number;
+            /** Apart */
+            apart: number;
+            /** Worst */
+            worst: string | null;
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
         };
         /**
          * Reason
@@ -3744,6 +3928,18 @@ export interface components {
              */
             largest: number | string | null;
         };
+        /**
+         * Rule
+         * @description What gives an item its verdict. rule: its id, as in `rule` of a pair; text: what it says
+         */
+        Rule: {
+            /** Rule */
+            rule: string;
+            /** Text */
+            text: string;
+            /** Text Zh */
+            text_zh: string;
+        };
         /** RuleExample */
         RuleExample: {
             /** Label */
@@ -3760,6 +3956,11 @@ export interface components {
             rules: components["schemas"]["ProposedRule"][];
             now: components["schemas"]["MatchingPreview"];
             after: components["schemas"]["MatchingPreview"];
+        };
+        /** Rules */
+        Rules: {
+            /** Items */
+            items: components["schemas"]["Rule"][];
         };
         /**
          * Run
@@ -3903,20 +4104,6 @@ export interface components {
             /** Last */
             last: number;
         };
-        /**
-         * Stray
-         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
-         */
-        Stray: {
-            /** Ranks */
-            ranks: number[];
-            /** Node */
-            node: string;
-            /** Item */
-            item: string;
-            /** Items */
-            items: number;
-        };
         /** Strip */
         Strip: {
             /** Total */
@@ -3987,6 +4174,8 @@ export interface components {
             };
             /** Units */
             units: components["schemas"]["UnitBrief"][];
+            /** Strays */
+            strays: components["schemas"]["dumpscope__api__models__comparisons__Stray"][];
             reference: components["schemas"]["Reference"] | null;
             /**
              * Outcome
@@ -4561,6 +4750,39 @@ export interface components {
             /** Said */
             said: components["schemas"]["Phrase"][];
         };
+        /**
+         * Stray
+         * @description A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
+         *     first call that is No.
+         */
+        dumpscope__api__models__comparisons__Stray: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** No */
+            no: number;
+            /** Usual */
+            usual: number;
+            /** Others */
+            others: number;
+            /** Node */
+            node: string;
+        };
+        /**
+         * Stray
+         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
+         */
+        dumpscope__api__models__plans__Stray: {
+            /** Ranks */
+            ranks: number[];
+            /** Node */
+            node: string;
+            /** Item */
+            item: string;
+            /** Items */
+            items: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -4615,6 +4837,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Metrics"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_rules_api_rules_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rules"];
                 };
             };
             /** @description What went wrong. */
@@ -5850,7 +6101,7 @@ export interface operations {
                 step?: number | null;
                 /** @description Rank; the first one when left out. */
                 rank?: number | null;
-                sort?: "order" | "-out_score" | "-ratio" | "name";
+                sort?: "order" | "-out_score" | "-ratio" | "-class" | "name";
                 /** @description Name of the node in the middle of the page. */
                 around?: string | null;
                 /** @description Place in the list of the first row wanted. */
@@ -5891,6 +6142,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_NodeRow_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    counts_api_comparisons__comparison_id__counts_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Any of these verdicts; several times or with commas. */
+                verdict?: string[];
+                /** @description Any of these classes; several times or with commas. */
+                class?: string[];
+                /** @description Calls without a partner, for any of these causes (docs/matching.md). */
+                leftover?: string[];
+                /** @description API or module class: softmax, Functional.softmax, Linear. */
+                api?: string;
+                /** @description Parts of a name and terms: `api:linear err>1e-2 class:origin -"x y"` (docs/ui.md). */
+                q?: string;
+                /** @description Lowest order. */
+                from?: number | null;
+                /** @description Highest order. */
+                to?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FilterCounts"];
                 };
             };
             /** @description What went wrong. */
@@ -6373,6 +6674,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrendPage"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    ranks_api_comparisons__comparison_id__rank_map_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Calls to list. */
+                kind?: "module" | "api" | "all";
+                /** @description Part of a name. */
+                q?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it ends earlier where there are many steps. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RankMapPage"];
                 };
             };
             /** @description What went wrong. */

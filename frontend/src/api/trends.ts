@@ -39,6 +39,24 @@ export function useTrends(id: string, { q, statistic, byRank }: TrendQuery) {
   });
 }
 
+/** Modules of one step over all ranks. */
+export function useRankMap(id: string, { step, q }: { step: number; q: string }, enabled: boolean) {
+  return useInfiniteQuery({
+    queryKey: ["comparisons", "data", id, "rank-map", step, q],
+    queryFn: ({ pageParam, signal }) =>
+      readReply(
+        api().GET("/api/comparisons/{comparison_id}/rank-map", {
+          params: { path: comparisonPath(id), query: { step, q, cursor: pageParam } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next,
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}
+
 export interface ValueQuery {
   statistic: Statistic;
   part: Part;

@@ -1,14 +1,25 @@
 /** The reader's language: what the browser says until somebody chooses, and that choice from then on. */
-import { loadChinese } from "./serverTexts";
-import { type Language, speak } from "./translation";
+import { type Language, loadTexts } from "./catalogues";
+import { currentTranslation, speak } from "./translation";
 
 const STORED = "dumpscope.language";
 
-/** Ends when the page can be drawn in the reader's language; at once where that is English. */
+/** Ends when the answer can be drawn in the reader's language. */
 export async function startTexts(): Promise<void> {
-  const wanted = stored() ?? navigator.language;
-  if (!wanted.toLowerCase().startsWith("zh")) return;
-  await change("zh").catch(() => undefined); // in English rather than not at all
+  const wanted = (stored() ?? navigator.language).toLowerCase().startsWith("zh") ? "zh" : "en";
+  try {
+    await loadTexts(wanted, "first");
+    speak(wanted);
+  } catch {
+    await loadTexts("en", "first"); // in English rather than not at all
+  }
+}
+
+/** Ends when all else can be drawn too. */
+export async function restOfTexts(): Promise<void> {
+  const { language } = currentTranslation();
+  // Sentences of the server that were shown in English may be known now.
+  if ((await loadTexts(language, "rest")) && language !== "en") speak(language);
 }
 
 /** Changes nothing while the server that has the texts does not answer. */
@@ -26,7 +37,8 @@ export async function setLanguage(language: Language): Promise<void> {
 }
 
 async function change(language: Language): Promise<void> {
-  speak(language, language === "zh" ? (await loadChinese()).ui : null);
+  await Promise.all([loadTexts(language, "first"), loadTexts(language, "rest")]);
+  speak(language);
 }
 
 function stored(): string | null {

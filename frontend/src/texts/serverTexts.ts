@@ -1,33 +1,24 @@
 /** Texts of the server in the reader's language. It sends English and ids; other languages are built from the ids. */
 import { type Phrase, renderPhrases } from "../base/text/phrases";
+import { catalogueOf, type Part, type Words } from "./catalogues";
 import { currentTranslation, translate } from "./translation";
 
-type Words = Readonly<Record<string, string>>;
-type Chinese = typeof import("./chinese");
-
-/** Null until somebody reads Chinese. */
-let loaded: Chinese | null = null;
-
-export async function loadChinese(): Promise<Chinese> {
-  loaded ??= await import("./chinese");
-  return loaded;
-}
-
-function chinese(): Chinese | null {
-  return currentTranslation().language === "zh" ? loaded : null;
+/** Null where English is read. */
+function chinese(): Part | null {
+  return currentTranslation().language === "zh" ? catalogueOf("zh") : null;
 }
 
 /** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
 export function say(english: string, phrases: readonly Phrase[] | null | undefined): string {
   const texts = chinese();
   if (!texts || !phrases?.length) return english;
-  return renderPhrases(phrases, texts.said, "，") ?? english;
+  return renderPhrases(phrases, texts.said ?? {}, "，") ?? english;
 }
 
 /** Whether `say` has the sentence in the reader's language. */
 export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
   const texts = chinese();
-  return !texts || (!!phrases?.length && renderPhrases(phrases, texts.said, "，") !== null);
+  return !texts || (!!phrases?.length && renderPhrases(phrases, texts.said ?? {}, "，") !== null);
 }
 
 /** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
@@ -39,7 +30,7 @@ export function sayProblem(problem: {
 }): string {
   const phrases = problem.said ? [problem.said] : undefined;
   if (isSaid(phrases)) return say(problem.message, phrases);
-  const meaning = wordOf(chinese()?.kinds.problems, problem.kind);
+  const meaning = wordOf(chinese()?.kinds?.problems, problem.kind);
   if (meaning === null) return problem.message;
   const kept = problem.records ?? null;
   return kept === null ? meaning : `${meaning}${translate("app.keptRecords", { total: kept })}`;
@@ -47,12 +38,12 @@ export function sayProblem(problem: {
 
 /** Meaning of an error code; null: show the server's own sentence. */
 export function sayError(code: string): string | null {
-  return wordOf(chinese()?.kinds.errors, code);
+  return wordOf(chinese()?.kinds?.errors, code);
 }
 
 /** For a file that is not a dump: what it is and what to do; null: show the server's own sentence. */
 export function sayForeign(kind: string): string | null {
-  return wordOf(chinese()?.kinds.foreign, kind);
+  return wordOf(chinese()?.kinds?.foreign, kind);
 }
 
 function wordOf(words: Words | undefined, key: string): string | null {

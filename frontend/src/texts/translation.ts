@@ -1,11 +1,11 @@
 /**
- * The page's texts in the reader's language: the sentence of a key, with its values filled in by i18next. React is told of a change
- * by `useTranslation` here: react-i18next copies all of i18next for each component that reads a text.
+ * The page's texts in the reader's language: the sentence of a key, with its values filled in. A text has a plural form only by its
+ * ending (`_one`, `_other`), and values are put in as they are, so a library for this would be larger than all that it does here.
  */
-import { createInstance } from "i18next";
-import { ui as english } from "../../../backend/dumpscope/texts/en.json";
+import type { ui as english } from "../../../backend/dumpscope/texts/en.json";
+import { catalogueOf, type Language, type Tree } from "./catalogues";
 
-export type Language = "en" | "zh";
+export type { Language } from "./catalogues";
 
 type Leaves<Tree, Before extends string = ""> = {
   [Key in keyof Tree & string]: Tree[Key] extends string ? `${Before}${Key}` : Leaves<Tree[Key], `${Before}${Key}.`>;
@@ -22,21 +22,12 @@ export interface Translation {
   t: Translate;
 }
 
-const sentences = createInstance();
-void sentences.init({
-  lng: "en",
-  fallbackLng: "en",
-  resources: { en: { translation: english } },
-  interpolation: { escapeValue: false, prefix: "{", suffix: "}" },
-});
-
 /** How the page speaks now; another object after each change of the language. */
 let spoken: Translation = inLanguage("en");
 const watchers = new Set<() => void>();
 
-/** texts: those of the language; null where they are here already */
-export function speak(language: Language, texts: object | null): void {
-  if (texts) sentences.addResourceBundle(language, "translation", texts);
+/** In this language from now on, as far as its texts are here. */
+export function speak(language: Language): void {
   spoken = inLanguage(language);
   document.documentElement.lang = language;
   for (const tell of watchers) tell();
@@ -56,10 +47,27 @@ export const translate: Translate = (key, values) => spoken.t(key, values);
 
 /** Whether there is a text for a word that the server sent. */
 export function isText(key: string): key is TextKey {
-  return sentences.exists(key);
+  return [spoken.language, "en" as const].some((language) => find(catalogueOf(language).ui, key) !== null);
 }
 
 function inLanguage(language: Language): Translation {
-  const translated = sentences.getFixedT(language) as (key: string, values?: object) => string;
-  return { language, t: (key, values) => translated(key, values) };
+  const plurals = new Intl.PluralRules(language);
+  const sentence = (tree: Tree, key: string, count: unknown) =>
+    (typeof count === "number"
+      ? (find(tree, `${key}_${plurals.select(count)}`) ?? find(tree, `${key}_other`))
+      : null) ?? find(tree, key);
+  const t: Translate = (key, values = {}) => {
+    const given = values as Readonly<Record<string, unknown>>;
+    const of = (one: Language) => sentence(catalogueOf(one).ui, key, given.count);
+    const template = of(language) ?? of("en") ?? key;
+    return template.replace(/\{(\w+)\}/g, (_whole, name: string) => String(given[name] ?? ""));
+  };
+  return { language, t };
+}
+
+/** The text at the end of a path, with dots between its parts. */
+function find(tree: Tree, path: string): string | null {
+  let at: string | Tree | undefined = tree;
+  for (const part of path.split(".")) at = typeof at === "object" ? at[part] : undefined;
+  return typeof at === "string" ? at : null;
 }

@@ -1,10 +1,15 @@
 import { useTranslation } from "../texts/useTranslation";
 import { Link, useLocation } from "../widgets/basic/navigation";
 import { Boundary } from "../widgets/basic/States";
+import { lazyPart } from "../widgets/late/lazyPart";
+import { usePainted } from "../widgets/late/painted";
 import { Header } from "../widgets/page/Header";
-import { ComparisonView } from "./comparison/ComparisonView";
-import { DumpView } from "./dump/DumpView";
-import { HomeView } from "./home/HomeView";
+
+const ComparisonView = lazyPart(async () => (await import("./comparison/ComparisonView")).ComparisonView, {
+  first: true,
+});
+const DumpView = lazyPart(async () => (await import("./dump/DumpView")).DumpView);
+const HomeView = lazyPart(async () => (await import("./home/HomeView")).HomeView);
 
 /** Three addresses: the start, a dump, a comparison. */
 export function App() {
@@ -18,14 +23,30 @@ export function App() {
 }
 
 function Screen({ path }: { path: string }) {
+  const { noun, id } = readPath(path);
+  if (noun === "home") return <HomeView fallback={<Header />} />;
+  if (noun === "dumps") return <DumpView key={id} id={id} fallback={<Header />} />;
+  if (noun === "comparisons") return <ComparisonView key={id} id={id} fallback={<Header />} />;
+  return <NotFound />;
+}
+
+/** Has the script of the screen at an address come. */
+export function preloadScreen(path: string): void {
+  const { noun } = readPath(path);
+  if (noun === "home") void HomeView.preload();
+  if (noun === "dumps") void DumpView.preload();
+  if (noun === "comparisons") void ComparisonView.preload();
+}
+
+function readPath(path: string): { noun: string; id: string } {
+  if (path === "" || path === "index.html") return { noun: "home", id: "" };
+  const [noun = "", id = "", rest] = path.split("/");
+  return id && rest === undefined ? { noun, id: decodeURIComponent(id) } : { noun: "", id: "" };
+}
+
+function NotFound() {
   const { t } = useTranslation();
-  if (path === "" || path === "index.html") return <HomeView />;
-  const [noun, id, rest] = path.split("/");
-  if (id && rest === undefined) {
-    const plain = decodeURIComponent(id);
-    if (noun === "dumps") return <DumpView key={plain} id={plain} />;
-    if (noun === "comparisons") return <ComparisonView key={plain} id={plain} />;
-  }
+  usePainted(true);
   return (
     <>
       <Header />

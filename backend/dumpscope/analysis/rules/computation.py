@@ -193,11 +193,20 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
 
 
 def _count_unjudged(case: Case, pair: int) -> list[Phrase]:
-    """How many calls behind this one received NaN or infinity on one side only: what else is wrong there is not seen."""
-    columns = case.columns
-    lost = columns.leaf & (columns.kind == NodeKind.API) & np.isinf(columns.own_in) & (np.arange(len(columns)) > pair)
-    lost &= _nodes_with(case, overflow_differs(case.context, case.facts), outputs=False)
+    """How many calls behind this one are not judged."""
+    lost = find_unjudged(case, pair)
     return [phrase("origin.unjudged_behind", count=int(lost.sum()))] if lost.any() else []
+
+
+def find_unjudged(case: Case, pair: int) -> Bool:
+    """By node pair, whether it is a call behind this one that received NaN or infinity on one side only: what else is wrong
+    in it is not seen."""
+    columns = case.columns
+    lost: Bool = (
+        columns.leaf & (columns.kind == NodeKind.API) & np.isinf(columns.own_in) & (np.arange(len(columns)) > pair)
+    )
+    lost &= _nodes_with(case, overflow_differs(case.context, case.facts), outputs=False)
+    return lost
 
 
 def _find_unjudged_begin(case: Case, pair: int) -> int | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
+from dumpscope.analysis.ranks.strays import Stray as RankStray
 from dumpscope.api.models.base import (
     CalledAt,
     Error,
@@ -210,6 +212,18 @@ class UnitBrief(Wire):
     inferred: bool
 
 
+class Stray(Wire):
+    """A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
+    first call that is No."""
+
+    step: int
+    rank: int
+    no: int
+    usual: int
+    others: int
+    node: str
+
+
 class GoldenOff(Wire):
     """A call at which the golden went wrong; `ratio` is its distance from the reference by the target's."""
 
@@ -257,6 +271,7 @@ class Summary(Wire):
     settings_said: list[Phrase]
     classes: dict[str, int]
     units: list[UnitBrief]
+    strays: list[Stray]
     reference: Reference | None
     outcome: OutcomeWord
     coverage: Coverage | None
@@ -292,8 +307,9 @@ def _policy_name(text: str) -> str:
     return text if len(text) <= NAMED_POLICY and "\n" not in text else "custom"
 
 
-def summarize(answer: Answer, units: Sequence[StoredUnit]) -> Summary:
-    """The result of a comparison. units: all its units, with their counts"""
+def summarize(answer: Answer, units: Sequence[StoredUnit], strays: Sequence[tuple[RankStray, str]]) -> Summary:
+    """The result of a comparison. units: all its units, with their counts; strays: the odd ranks, with the first call that is
+    No of each"""
     classes: dict[str, int] = {}
     for unit in units:
         for word, count in unit.counts["classes"].items():
@@ -317,6 +333,7 @@ def summarize(answer: Answer, units: Sequence[StoredUnit]) -> Summary:
             }
             for unit in units
         ],
+        "strays": [{**asdict(stray), "node": node} for stray, node in strays],
     })  # fmt: skip
 
 

@@ -19,3 +19,15 @@ class Metric(Wire):
 
 class Metrics(Wire):
     items: list[Metric]
+
+
+class Rule(Wire):
+    """What gives an item its verdict. rule: its id, as in `rule` of a pair; text: what it says"""
+
+    rule: str
+    text: str
+    text_zh: str
+
+
+class Rules(Wire):
+    items: list[Rule]

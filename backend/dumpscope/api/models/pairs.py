@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from dumpscope import texts
 from dumpscope.api.models.base import Frames, Phrase, Real, Stack, VerdictWord, Wire
 from dumpscope.api.models.dumps import Leaf
+from dumpscope.api.models.explanations import Explained
 from dumpscope.domain.facts import ERROR_BINS, unmatched_sentence
 from dumpscope.index.dumps.leaves import Leaf as Record
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow
@@ -129,11 +130,12 @@ class Collective(Wire):
 
 
 class NodeDetail(NodeRow):
-    """`items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `collectives` are the
-    communications that this call takes part in, at most 8."""
+    """`items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `explanation`: `reason` with what
+    surrounds it. `collectives` are the communications that this call takes part in, at most 8."""
 
     reason: str
     reason_said: list[Phrase]
+    explanation: Explained
     rule: str
     items: list[Pair]
     item_count: int
@@ -155,6 +157,14 @@ class StripBucket(Wire):
     cls: str
     verdict: VerdictWord
     seq: int
+
+
+class FilterCounts(Wire):
+    """Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well."""
+
+    classes: dict[str, int]
+    verdicts: dict[str, int]
+    leftovers: dict[str, int]
 
 
 class Strip(Wire):

@@ -24,7 +24,7 @@ from dumpscope.index.dump_queries.node_values import Statistic
 from dumpscope.index.dump_queries.trends import ValueTrend, ValueTrends, dump_trends
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.index.dumps.store_rank import store_dump_rank
-from dumpscope.index.pair_queries.trends import Cell, Trend, Trends, comparison_trends
+from dumpscope.index.pair_queries.over_units.trends import Cell, Trend, Trends, comparison_trends
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.index.trees.trend_rows import Kind
 from dumpscope.pipeline.compare.in_process import compare_layouts

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from dumpscope.domain.query import Words, parse
+from dumpscope.domain.search.terms import Words, parse
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.node_pairs import (
     FALLING,

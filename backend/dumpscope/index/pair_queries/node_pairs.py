@@ -12,7 +12,7 @@ from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VE
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, node_standing
-from dumpscope.index.pair_queries.search import labels, search_clauses
+from dumpscope.index.pair_queries.search.clauses import ABSORBED, absorbed, labels, search_clauses
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score, storable
 from dumpscope.index.store.database import Database
@@ -21,22 +21,22 @@ from dumpscope.index.store.texts import CHUNK, texts_by_id
 from dumpscope.index.trees.trees import address, direction_word, find_pair, kind_word, shared_names
 from dumpscope.texts import say
 
-Sort = Literal["order", "-out_score", "-ratio", "name"]
+Sort = Literal["order", "-out_score", "-ratio", "-class", "name"]
 
 KEYS: Final[dict[Sort, tuple[type, ...]]] = {
-    "order": (int,), "-out_score": (float, int), "-ratio": (float, int), "name": (str, int),
+    "order": (int,), "-out_score": (float, int), "-ratio": (float, int), "-class": (int, int), "name": (str, int),
 }  # fmt: skip
 """What the seek key of each sort order holds."""
 
 _PAIR: Final = tables.node_pair.c
-FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.ratio}
+FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.ratio, "-class": _PAIR.cls}
 """Columns of the sort orders that begin with the largest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
     """verdicts, classes, leftovers: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
-    q: a search (`domain.query`), its words parts of either side's name (ASCII letters of either case)
+    q: a search (`domain.search.terms`), its words parts of either side's name (ASCII letters of either case)
     first, last: bounds of the order, inclusive"""
 
     verdicts: tuple[str, ...] = ()
@@ -169,7 +169,9 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
     if filters.verdicts:
         where.append(_PAIR.verdict.in_(word_codes(filters.verdicts, VERDICT_WORDS, "verdict")))
     if filters.classes:
-        where.append(_PAIR.cls.in_(word_codes(filters.classes, CLASS_WORDS, "class")))
+        words = tuple(word for word in filters.classes if word != ABSORBED)
+        named = _PAIR.cls.in_(word_codes(words, (*CLASS_WORDS, ABSORBED), "class"))
+        where.append(or_(named, absorbed()) if ABSORBED in filters.classes else named)
     if filters.leftovers:
         where.append(_PAIR.leftover.in_(word_codes(filters.leftovers, LEFTOVER_WORDS, "leftover")))
     if filters.api:

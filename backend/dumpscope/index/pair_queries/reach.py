@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from dumpscope.domain.facts import Spread
 from dumpscope.domain.records import Bool, Int32, Int64
-from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, node_pair_rows
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import codes, unpack_spread
@@ -20,6 +20,9 @@ from dumpscope.index.store.recent import Recent
 
 KEPT: Final = 6
 """Units kept; one of 100 000 calls takes some 3 MB."""
+
+LOOKED_AT: Final = 50
+"""Node pairs among which the first call is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +38,21 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """The node pairs that inherit a difference. pairs: numbers in order; around: by place in the tree, one of them is at or
-    below it; first: the first of them that is a call"""
+    """The node pairs that inherit a difference, and modules around them that differ. pairs: their numbers in order
+    calls: by node pair, it inherits it itself"""
 
-    count: int
     pairs: Int64
-    around: Bool
-    first: int | None
+    calls: Bool
+    kept: _Kept
+
+    @property
+    def count(self) -> int:
+        return len(self.pairs)
+
+    def holding(self, entries: Sequence[int]) -> list[int]:
+        """Those of these places in the tree that are or hold a call which inherits it."""
+        around = _lift(self.kept, self.calls)
+        return [one for one in entries if one < len(around) and around[one]]
 
     def runs(self, buckets: int, total: int) -> list[tuple[int, int]]:
         """First and last of the runs of buckets that hold one, of `buckets` equal ones over all node pairs."""
@@ -71,14 +82,16 @@ def reach_of(database: Database, unit: StoredUnit, pairs: Sequence[int]) -> Reac
     around = _lift(kept, found | own)
     modules = np.zeros(unit.pairs, bool)
     modules[kept.pair[around & (kept.pair >= 0)]] = True
-    calls = np.flatnonzero(found)
     reached = np.flatnonzero((found | (modules & kept.spread.differs)) & ~own)
-    return Reached(
-        count=len(reached),
-        pairs=reached,
-        around=_lift(kept, found),
-        first=int(calls[0]) if len(calls) else None,
-    )
+    return Reached(pairs=reached, calls=found, kept=kept)
+
+
+def cause_of(database: Database, comparison_id: str, unit: StoredUnit, pair: int) -> list[int]:
+    """The other node pairs of the cause that this one is the origin of."""
+    answer = get_comparison(database, comparison_id).answer
+    here = (unit.step, unit.rank, pair)
+    origins = [] if answer is None else answer.origins
+    return next((one.group for one in origins if (one.step, one.rank, one.pair) == here), [])
 
 
 def follow(spread: Spread, own: Bool) -> Bool:
@@ -95,12 +108,14 @@ def follow(spread: Spread, own: Bool) -> Bool:
 def _lift(kept: _Kept, marked: Bool) -> Bool:
     """By place in the tree, whether one of the marked node pairs is at or below it."""
     around = np.zeros(len(kept.parent), bool)
-    places = np.unique(kept.entry[marked])
+    around[kept.entry[marked]] = True
+    places = np.flatnonzero(around)
     while len(places):
-        places = places[~around[places]]
+        above = np.zeros(len(around), bool)
+        parents = kept.parent[places]
+        above[parents[parents >= 0]] = True
+        places = np.flatnonzero(above & ~around)
         around[places] = True
-        places = np.unique(kept.parent[places])
-        places = places[places >= 0]
     return around
 
 
@@ -130,7 +145,7 @@ def _load(database: Database, unit: StoredUnit) -> _Kept | None:
 
 
 def first_reached(connection: Connection, unit: StoredUnit, reached: Reached) -> NodePairRow | None:
-    """The first call that inherits the difference."""
-    if reached.first is None:
-        return None
-    return node_pair_rows(connection, unit, [reached.first]).get(reached.first)
+    """The first call that inherits the difference, rather than a module around calls."""
+    rows = node_pair_rows(connection, unit, reached.pairs[:LOOKED_AT].tolist())
+    ordered = [rows[pair] for pair in sorted(rows)]
+    return next((row for row in ordered if row.kind == "api"), ordered[0] if ordered else None)

@@ -1,6 +1,6 @@
 /** Calls of a comparison: rows of the list, one call, its data flow, one tensor pair. */
 import { keepPreviousData, type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
-import { type Filter, NO_FILTER, type Sort } from "../../base/address/address";
+import type { Filter, Sort } from "../../base/address/address";
 import { api, readReply } from "../client";
 import { comparisonPath, type Unit } from "../records";
 import type { Flow, NodeRow, Page } from "../types";
@@ -22,9 +22,6 @@ export function useStrip(id: string, unit: Unit | null, buckets: number) {
     placeholderData: keepPreviousData,
   });
 }
-
-/** Amplifiers that the walk over suspects visits. */
-const MOST_AMPLIFIERS = 10;
 
 export interface NodeListQuery {
   filter: Filter;
@@ -92,14 +89,34 @@ export function fetchNodes(
   return listed(id, unit, list, { around, limit });
 }
 
-/** The amplifiers of a step and rank, the largest error first. */
-export function amplifierOptions(id: string, unit: Unit) {
-  const list: NodeListQuery = { filter: { ...NO_FILTER, classes: ["amplifier"] }, query: "", sort: "-out_score" };
-  return queryOptions({
-    queryKey: ["comparisons", "data", id, "amplifiers", unit],
-    queryFn: ({ signal }) => listed(id, unit, list, { limit: MOST_AMPLIFIERS }, signal),
-    staleTime: Number.POSITIVE_INFINITY,
+/** How many calls each entry of the filter would show. */
+export function useFilterCounts(
+  id: string,
+  unit: Unit | null,
+  list: Pick<NodeListQuery, "filter" | "query">,
+  wanted: boolean,
+) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "counts", unit, list],
+    queryFn: ({ signal }) => {
+      const { sort: _, ...query } = listParams(unit, { ...list, sort: "order" });
+      return readReply(
+        api().GET("/api/comparisons/{comparison_id}/counts", { params: { path: comparisonPath(id), query }, signal }),
+      );
+    },
+    enabled: wanted && unit !== null,
+    placeholderData: keepPreviousData,
   });
+}
+
+/** Calls whose name has a text, the worst class first. */
+export async function fetchByName(id: string, unit: Unit, text: string, limit: number): Promise<readonly NodeRow[]> {
+  const query = { ...unit, q: `name:"${text.replaceAll('"', "")}"`, sort: "-class" as const, limit };
+  return (
+    await readReply(
+      api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: comparisonPath(id), query } }),
+    )
+  ).items;
 }
 
 export function nodeOptions(id: string, unit: Unit | null, name: string | null) {

@@ -1,6 +1,6 @@
 /** The state of a screen as kept in its address: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
 import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
-import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
+import { isMark, isVerdict, type MarkWord, type VerdictWord } from "../comparison/verdicts";
 
 /** In the order of their keys. */
 export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
@@ -25,7 +25,7 @@ export const HOPS = [1, 2, 3] as const;
 export type Hops = (typeof HOPS)[number];
 
 export interface Filter {
-  classes: ClassWord[];
+  classes: MarkWord[];
   verdicts: VerdictWord[];
   /** Calls without a partner, for any of these causes. */
   leftovers: UnmatchedCause[];
@@ -58,6 +58,8 @@ export interface Address {
   stage: Stage | null;
   /** null: as many as the stage has room for. */
   hops: Hops | null;
+  /** Whether the list of suspects is open; null: as suits their number. */
+  suspects: boolean | null;
   /** Id of the dialog that is open over the screen; each screen has its own (`dialogs` of views/comparison). */
   dialog: string | null;
 }
@@ -76,7 +78,7 @@ export function parseAddress(search: string): Address {
     rank: whole(params.get("r")),
     node: params.get("n") || null,
     tab: PLOTS.find((plot) => plot === tab) ?? null,
-    log: LOG.get(params.get("log") ?? "") ?? null,
+    log: ON.get(params.get("log") ?? "") ?? null,
     item: params.get("i") || null,
     axes: numbers(params.get("ax"), 2),
     at: numbers(params.get("at"), 64),
@@ -87,6 +89,7 @@ export function parseAddress(search: string): Address {
     sort: SORTS.find((known) => known === sort) ?? "order",
     stage: STAGES.find((known) => known === stage) ?? null,
     hops: HOPS.find((known) => known === hops) ?? null,
+    suspects: ON.get(params.get("sus") ?? "") ?? null,
     dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
   };
 }
@@ -110,6 +113,7 @@ export function formatAddress(address: Address): string {
   if (address.sort !== "order") params.set("sort", address.sort);
   if (address.stage !== null) params.set("stage", address.stage);
   if (address.hops !== null) params.set("hops", String(address.hops));
+  if (address.suspects !== null) params.set("sus", address.suspects ? "1" : "0");
   if (address.dialog !== null) params.set("do", address.dialog);
   return params.toString();
 }
@@ -122,7 +126,7 @@ export function parseFilter(text: string): Filter {
     if (colon < 0) continue;
     const key = token.slice(0, colon);
     const value = decode(token.slice(colon + 1));
-    if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
+    if (key === "class" && isMark(value) && !filter.classes.includes(value)) filter.classes.push(value);
     if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
     if (key === "left" && isUnmatchedCause(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
     if (key === "api" && value) filter.api = value;
@@ -162,7 +166,7 @@ export function isFiltered(address: Pick<Address, "filter" | "query">): boolean 
   return formatFilter(address.filter) !== "" || address.query !== "";
 }
 
-const LOG: ReadonlyMap<string, boolean> = new Map([
+const ON: ReadonlyMap<string, boolean> = new Map([
   ["1", true],
   ["0", false],
 ]);

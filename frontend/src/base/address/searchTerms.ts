@@ -23,6 +23,7 @@ export const SEARCH_HELP = [
   ["self_attn softmax", "words"],
   ["-dropout", "not"],
   ['"a b"', "quotes"],
+  ["/softmax\\.(1|3)/", "pattern"],
   ["api:linear,conv*", "api"],
   ["class:origin verdict:no", "codes"],
   ["match:aligned left:fused", "match"],
@@ -32,5 +33,8 @@ export const SEARCH_HELP = [
   ["kind:module direction:backward", "kind"],
   ["err>1e-2 in<5%", "errors"],
   ["score>=1 order:10..200", "numbers"],
+  ["module:layers.1.attn", "module"],
+  ["line:models.py:14", "line"],
+  ["dtype:bfloat16 shape:[2,3]", "tensor"],
   ["rank:3 step:1", "place"],
 ] as const;

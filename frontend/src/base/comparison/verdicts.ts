@@ -47,8 +47,11 @@ export function toClass(word: string | null | undefined): ClassWord {
   return (CLASSES as readonly string[]).includes(word ?? "") ? (word as ClassWord) : "unknown";
 }
 
-export function isClass(word: string): word is ClassWord {
-  return (CLASSES as readonly string[]).includes(word);
+/** What a filter can show: the marks, "absorbed" behind the class that its calls are of. */
+export const MARKS: readonly MarkWord[] = CLASSES.flatMap((cls) => (cls === "benign" ? [cls, "absorbed"] : [cls]));
+
+export function isMark(word: string): word is MarkWord {
+  return (MARKS as readonly string[]).includes(word);
 }
 
 export function isVerdict(word: string): word is VerdictWord {

@@ -53,3 +53,22 @@ export function bucketHeight(cls: string): number {
       return 0.22;
   }
 }
+
+/** Left edges of marks `wide` pixels wide that stand centred at these places, moved so that none covers another, in the order given. */
+export function spreadMarks(places: readonly number[], wide: number, width: number): number[] {
+  const order = [...places.keys()].sort((a, b) => (places[a] ?? 0) - (places[b] ?? 0) || a - b);
+  const found = new Array<number>(places.length).fill(0);
+  let end = 0;
+  for (const index of order) {
+    const wanted = Math.max(0, (places[index] ?? 0) - Math.floor(wide / 2));
+    found[index] = Math.max(wanted, end);
+    end = (found[index] ?? 0) + wide;
+  }
+  // Pushed over the right edge: back, the last ones first.
+  let limit = width;
+  for (const index of order.reverse()) {
+    found[index] = Math.max(0, Math.min(found[index] ?? 0, limit - wide));
+    limit = found[index] ?? 0;
+  }
+  return found;
+}

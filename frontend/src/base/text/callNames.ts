@@ -33,3 +33,10 @@ export function callLabel(name: string): string {
   if (module) return module[2] === "0" ? (module[1] ?? name) : `${module[1]} #${module[2]}`;
   return name.replace(/[._](forward|backward)((?:#\d+)?)$/, "$2");
 }
+
+/** Names that have the text as whole parts come before others: `softmax.1` before `softmax.10`; equal ones keep their order. */
+export function wholeFirst<T extends { name: string }>(found: readonly T[], text: string): T[] {
+  const wanted = `.${text.toLowerCase()}.`;
+  const isWhole = ({ name }: T) => `.${name.toLowerCase()}.`.includes(wanted);
+  return [...found.filter(isWhole), ...found.filter((one) => !isWhole(one))];
+}

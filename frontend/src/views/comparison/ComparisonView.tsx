@@ -1,29 +1,21 @@
-import { Button } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { useCancel, useCompareAgain } from "../../api/changes";
-import { useJob } from "../../api/jobs";
-import { isBusy, refreshComparison, useComparison } from "../../api/records";
-import type { Comparison } from "../../api/types";
-import { navigate } from "../../base/address/location";
+import { useComparison } from "../../api/records";
 import { useTranslation } from "../../texts/useTranslation";
-import { JobBar } from "../../widgets/basic/JobBar";
 import { Link } from "../../widgets/basic/navigation";
 import { Failure, Loading } from "../../widgets/basic/States";
+import { lazyPart } from "../../widgets/late/lazyPart";
+import { usePainted } from "../../widgets/late/painted";
 import { Header } from "../../widgets/page/Header";
 import classes from "./ComparisonView.module.css";
-import { Sides } from "./Controls";
+import { Sides } from "./Sides";
 import { Triage } from "./Triage";
+
+const Waiting = lazyPart(async () => (await import("./Waiting")).Waiting);
 
 /** One comparison: its progress while it runs, the triage screen when it is done. */
 export function ComparisonView({ id }: { id: string }) {
   const { t } = useTranslation();
-  const client = useQueryClient();
   const { data: comparison, error, refetch } = useComparison(id);
-  const busy = comparison !== undefined && isBusy(comparison);
-  const job = useJob(busy ? comparison.job : null, () => refreshComparison(client));
-  const cancel = useCancel();
-  const early = job?.provisional ?? null;
 
   useEffect(() => {
     if (comparison) document.title = `${comparison.target_name} ⇄ ${comparison.golden_name} · dumpscope`;
@@ -32,6 +24,8 @@ export function ComparisonView({ id }: { id: string }) {
     };
   }, [comparison]);
 
+  usePainted(error !== null || (comparison !== undefined && comparison.status !== "done"));
+
   if (comparison?.status === "done") return <Triage comparison={comparison} />;
   return (
     <>
@@ -39,72 +33,9 @@ export function ComparisonView({ id }: { id: string }) {
       <main id="main" className={classes.waiting}>
         {error && <Failure problem={error} onRetry={() => void refetch()} />}
         {!error && !comparison && <Loading />}
-        {busy && (
-          <section className="panel">
-            <JobBar
-              job={job}
-              label={t("comparison.running")}
-              onCancel={() => cancel.mutate(id)}
-              cancelling={cancel.isPending}
-            />
-            {early && (
-              <p className={classes.early} aria-live="polite" data-testid="provisional">
-                <strong>{t("comparison.early")}</strong> <span className="mono">{early}</span>
-                <span className="dim"> {t("comparison.earlyHint")}</span>
-              </p>
-            )}
-            <p className={`${classes.hint} dim`}>{t("comparison.provisional")}</p>
-            {cancel.error && <Failure problem={cancel.error} />}
-          </section>
-        )}
-        {comparison && <Ended comparison={comparison} />}
+        {comparison && <Waiting comparison={comparison} fallback={<Loading />} />}
         <Link to="">{t("app.backHome")}</Link>
       </main>
     </>
-  );
-}
-
-/** What became of a comparison without result, and the way on. */
-function Ended({ comparison }: { comparison: Comparison }) {
-  const { t } = useTranslation();
-  if (comparison.status === "cancelled") {
-    return (
-      <section className={`panel ${classes.ended}`} data-testid="cancelled">
-        <p>{t("comparison.cancelled")}</p>
-        <Again comparison={comparison} main />
-      </section>
-    );
-  }
-  if (comparison.status !== "failed") return null;
-  return (
-    <Failure title={t("comparison.failed")} problem={comparison.error} remedy={t("comparison.failedHint")}>
-      <p className={classes.sides}>
-        <DumpLink id={comparison.target} name={comparison.target_name} />
-        <DumpLink id={comparison.golden} name={comparison.golden_name} />
-      </p>
-      <Again comparison={comparison} />
-    </Failure>
-  );
-}
-
-function DumpLink({ id, name }: { id: string; name: string }) {
-  const { t } = useTranslation();
-  return <Link to={`dumps/${encodeURIComponent(id)}`}>{t("comparison.openDump", { name })}</Link>;
-}
-
-/** main: it is the way on; after a failure, which it may repeat, it is not. */
-function Again({ comparison, main = false }: { comparison: Comparison; main?: boolean }) {
-  const { t } = useTranslation();
-  const again = useCompareAgain();
-  const start = () =>
-    again.mutate(comparison, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
-  return (
-    <div className={classes.again}>
-      <Button variant={main ? "filled" : "default"} loading={again.isPending} onClick={start} data-testid="again">
-        {t("comparison.again")}
-      </Button>
-      <span className="dim">{t("comparison.againHint")}</span>
-      {again.error && <Failure problem={again.error} />}
-    </div>
   );
 }

@@ -1,9 +1,7 @@
 import { ActionIcon, Select, Tooltip } from "@mantine/core";
 import { useSetPolicy } from "../../api/changes";
-import type { Comparison } from "../../api/types";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
-import { Link } from "../../widgets/basic/navigation";
 import { describeProblem } from "../../widgets/basic/States";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
 import classes from "./Controls.module.css";
@@ -14,31 +12,7 @@ import { useCopyLink } from "./selection/useCopyLink";
 
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 
-export function Sides({ comparison }: { comparison: Comparison }) {
-  const { t } = useTranslation();
-  return (
-    <h1 className={classes.sides}>
-      <Link
-        to={`dumps/${encodeURIComponent(comparison.target)}`}
-        title={`${t("comparison.target")}: ${comparison.target_name}`}
-      >
-        <bdi>{comparison.target_name}</bdi>
-      </Link>
-      <span className="dim" aria-hidden="true">
-        ⇄
-      </span>
-      <span className="sr">{t("comparison.golden")}</span>
-      <Link
-        to={`dumps/${encodeURIComponent(comparison.golden)}`}
-        title={`${t("comparison.golden")}: ${comparison.golden_name}`}
-      >
-        <bdi>{comparison.golden_name}</bdi>
-      </Link>
-    </h1>
-  );
-}
-
-/** The header of the triage screen: what is compared, which part of it is shown, and what to do with it. */
+/** The header of the triage screen behind what is compared: which part of it is shown, and what to do with it. */
 export function Controls({ onHelp }: { onHelp: () => void }) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
@@ -51,14 +25,6 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
   const known = POLICIES.find((name) => name === comparison.policy);
   return (
     <>
-      <Sides comparison={comparison} />
-      {comparison.mode && (
-        <Tooltip label={t("comparison.modeHint", { mode: comparison.mode })}>
-          <span className={classes.mode} data-testid="mode">
-            {t(`comparison.mode.${comparison.mode as "tensor"}`)}
-          </span>
-        </Tooltip>
-      )}
       <span className={classes.space} />
       <UnitPicker
         step={shown?.step ?? null}

@@ -1,30 +1,30 @@
-import { SegmentedControl } from "@mantine/core";
 import { memo, type ReactNode, useRef, useState } from "react";
-import { fetchNodes, useStrip } from "../../api/comparison/nodes";
+import { fetchByName, useStrip } from "../../api/comparison/nodes";
+import { useReach } from "../../api/comparison/suspects";
 import type { Comparison } from "../../api/types";
-import { NO_FILTER } from "../../base/address/address";
 import { KEY_HELP } from "../../base/address/keys";
-import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
+import { MARKS } from "../../base/comparison/verdicts";
+import { formatCount } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
 import { Boundary, Failure } from "../../widgets/basic/States";
 import { useKeys } from "../../widgets/basic/useKeys";
 import { useWidth } from "../../widgets/basic/useWidth";
+import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
+import { usePainted } from "../../widgets/late/painted";
 import { OrderStrip } from "../../widgets/lists/OrderStrip";
 import { WordMark } from "../../widgets/marks/Mark";
 import { Header } from "../../widgets/page/Header";
-import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { Notice } from "../../widgets/page/Notice";
+import { HelpOverlay, PaletteDialog } from "../../widgets/page/overlays";
 import { Palette } from "../../widgets/page/Palette";
 import { Banner } from "./banner/Banner";
-import { Controls } from "./Controls";
-import { Dialogs } from "./dialogs/Dialogs";
+import { DialogSet, Dialogs } from "./dialogs/Dialogs";
 import { WaitingMatches } from "./dialogs/MatchActions";
-import { EvidencePanel } from "./panels/EvidencePanel";
-import { ListPanel } from "./panels/ListPanel";
-import { TreePanel } from "./panels/TreePanel";
+import type { Panel } from "./PanelSwitch";
+import { Mode, Sides } from "./Sides";
 import { NoticeProvider, useNotice } from "./selection/notice";
-import { OriginsProvider } from "./selection/OriginsProvider";
+import { callsOf, OriginsProvider, useOriginWalk, useSuspects } from "./selection/OriginsProvider";
 import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection, useShownCalls } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
@@ -32,10 +32,13 @@ import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
 import { useTriageKeys } from "./useTriageKeys";
 
-const PANELS = ["tree", "list", "evidence"] as const;
-type Panel = (typeof PANELS)[number];
-
-const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
+const below = () => import("./belowStrip");
+const TreePanel = lazyPart(async () => (await below()).TreePanel, { late: true });
+const ListPanel = lazyPart(async () => (await below()).ListPanel, { late: true });
+const EvidencePanel = lazyPart(async () => (await below()).EvidencePanel, { late: true });
+const PanelSwitch = lazyPart(async () => (await below()).PanelSwitch, { late: true });
+const Controls = lazyPart(async () => (await import("./Controls")).Controls, { late: true });
+const AT_REST = [DialogSet, HelpOverlay, PaletteDialog];
 
 /** Part of the window's width, within bounds. */
 function share(part: number, least: number, most: number): number {
@@ -73,20 +76,17 @@ const Screen = memo(function Screen() {
   return (
     <div className={classes.screen}>
       <Header>
-        <Controls onHelp={() => setHelp(true)} />
+        <Heading />
+        <Controls onHelp={() => setHelp(true)} fallback={<span className={classes.controls} />} />
       </Header>
       <main id="main" className={classes.main} tabIndex={-1}>
         <SummaryProblem />
         <Banner />
         <WaitingMatches />
         <Strip />
-        <SegmentedControl
-          className={classes.switch}
-          size="xs"
-          value={panel}
-          onChange={(value) => setPanel(value as Panel)}
-          data={PANELS.map((name) => ({ value: name, label: t(`comparison.panels.${name}`) }))}
-        />
+        <div className={classes.switch}>
+          <PanelSwitch panel={panel} onPanel={setPanel} />
+        </div>
         <div
           className={classes.panels}
           data-panel={panel}
@@ -114,10 +114,30 @@ const Screen = memo(function Screen() {
       <Dialogs />
       <CallPalette />
       <TriageKeys />
+      <Rest />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} keys={KEY_HELP} marks={marks} terms />
     </div>
   );
 });
+
+function Heading() {
+  const comparison = useShownComparison();
+  return (
+    <>
+      <Sides comparison={comparison} />
+      <Mode comparison={comparison} />
+    </>
+  );
+}
+
+/** The answer is what the screen is opened for; what else can be opened on it comes at rest. */
+function Rest() {
+  const { summary, summaryProblem } = useResult();
+  const answered = summary !== undefined || summaryProblem !== null;
+  usePainted(answered);
+  useIdlePreload(AT_REST, answered);
+  return null;
+}
 
 function PanelBox({ name, children }: { name: Panel; children: ReactNode }) {
   const { t } = useTranslation();
@@ -147,6 +167,19 @@ function Strip() {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const strip = useStrip(id, unit, Math.max(0, width));
+  const { suspects, shown, point } = useSuspects();
+  const { showSuspect } = useOriginWalk();
+  const reach = useReach(id, unit, shown, { buckets: Math.max(0, width) }).data;
+  const marks = callsOf(suspects)
+    .filter((one) => one.step === unit?.step && one.rank === unit?.rank)
+    .map((one) => ({
+      number: one.number,
+      order: one.order ?? 0,
+      label: t("suspects.mark", { number: one.number, kind: t(`suspects.kinds.${one.kind}`), name: one.node ?? "" }),
+      current: one.address === (node?.address ?? null),
+      onPick: () => showSuspect(one),
+      onPoint: (on: boolean) => point(on ? one.address : null),
+    }));
   return (
     <section className={`panel ${classes.strip}`} aria-label={t("comparison.strip")}>
       <OrderStrip
@@ -155,6 +188,13 @@ function Strip() {
         strip={strip.data}
         selected={node?.order ?? calls.rowAt(calls.selectedAt)?.order ?? null}
         range={address.filter.range}
+        marks={marks}
+        tint={reach?.runs}
+        tintWords={
+          reach?.count
+            ? t("suspects.inherited", { count: reach.count, total: formatCount(reach.count), name: reach.node })
+            : undefined
+        }
         onPick={(bucket) => void selectByOrder(bucket.seq)}
         onRange={(range) => update({ filter: { ...address.filter, range } })}
       />
@@ -172,11 +212,7 @@ function CallPalette() {
   return (
     <Palette
       scope={["comparisons", "data", id, unit]}
-      find={async (query, limit) =>
-        unit === null
-          ? []
-          : (await fetchNodes(id, unit, { filter: NO_FILTER, query, sort: "order" }, null, limit)).items
-      }
+      find={async (text, limit) => (unit === null ? [] : fetchByName(id, unit, text, limit))}
       onNode={select}
     />
   );

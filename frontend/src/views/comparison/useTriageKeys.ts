@@ -1,10 +1,8 @@
 /** The keys of the triage screen. */
-import { flushSync } from "react-dom";
 import { isFiltered, PLOTS, toPlot } from "../../base/address/address";
 import { currentAddress } from "../../widgets/basic/navigation";
 import { type PanelCommand, useKeys } from "../../widgets/basic/useKeys";
 import { DIALOGS } from "./dialogs/dialogs";
-import { SECTIONS } from "./panels/sections";
 import { useOriginWalk } from "./selection/OriginsProvider";
 import { useResult } from "./selection/result";
 import { useSelection } from "./selection/SelectionProvider";
@@ -28,9 +26,6 @@ export function useTriageKeys(): void {
     const tab = PLOTS[index];
     if (tab) update(toPlot(address, tab));
   };
-  const sections = SECTIONS.flatMap(({ id, key, help }): PanelCommand[] =>
-    key === undefined ? [] : [{ id, key, help, run: () => showSection(id) }],
-  );
   const stages: PanelCommand[] = [
     { id: "path", key: "w", run: () => update({ stage: currentAddress().stage === "path" ? null : "path" }) },
   ];
@@ -46,10 +41,6 @@ export function useTriageKeys(): void {
       nextOrigin: () => moveSuspect(1),
       previousOrigin: () => moveSuspect(-1),
       firstOrigin: moveToFirstOrigin,
-      search: () => {
-        if (currentAddress().stage !== null) flushSync(() => update({ stage: null })); // the list is behind it
-        document.querySelector<HTMLInputElement>("[data-search]")?.focus();
-      },
       producer: () => void moveToProducer(),
       consumer: () => void moveToConsumer(),
       parent: () => void moveToParent(),
@@ -74,12 +65,6 @@ export function useTriageKeys(): void {
         else if (isFiltered(now)) clearFilter();
       },
     },
-    [...sections, ...stages, ...dialogs],
+    [...stages, ...dialogs],
   );
-}
-
-function showSection(id: string): void {
-  const section = document.getElementById(`section-${id}`);
-  section?.scrollIntoView({ block: "start" });
-  section?.focus({ preventScroll: true });
 }

@@ -10,18 +10,18 @@ import classes from "./Trends.module.css";
 import { ValueTable } from "./ValueTable";
 
 /** Modules of one dump over its steps and ranks. */
-export function DumpTrends({ id }: { id: string }) {
+export function DumpTrends({ id, opened }: { id: string; opened: boolean }) {
   const { t } = useTranslation();
-  const [address, update] = useAddress();
+  const [, update] = useAddress();
   return (
     <Modal
-      opened={address.dialog === "trends"}
+      opened={opened}
       onClose={() => update({ dialog: null })}
       title={t("trends.title")}
       size="auto"
       closeButtonProps={{ "aria-label": t("app.close") }}
     >
-      {address.dialog === "trends" && <Values id={id} />}
+      {opened && <Values id={id} />}
     </Modal>
   );
 }

@@ -20,18 +20,17 @@ import { SearchField } from "../../widgets/basic/SearchField";
 import { Boundary, Failure, Loading } from "../../widgets/basic/States";
 import { useDebounced } from "../../widgets/basic/useDebounced";
 import { useKeys } from "../../widgets/basic/useKeys";
+import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
+import { usePainted } from "../../widgets/late/painted";
 import { useTree } from "../../widgets/lists/useTree";
 import { PrecheckChip } from "../../widgets/marks/PrecheckMark";
 import { Header } from "../../widgets/page/Header";
-import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { Notice, useNoticeWords } from "../../widgets/page/Notice";
+import { HelpOverlay } from "../../widgets/page/overlays";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
-import { REPRODUCE_KEY, ReproduceDialog } from "../../widgets/source/ReproduceDialog";
-import { SOURCE_KEY, SourceDialog } from "../../widgets/source/SourceDialog";
-import { CompareWith } from "./CompareWith";
+import { REPRODUCE_KEY, SOURCE_KEY } from "../../widgets/source/dialogKeys";
 import { NodePanel } from "./call/NodePanel";
 import { DumpTree } from "./DumpTree";
-import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
 import { FirstOverflow } from "./FirstOverflow";
 import { FindingList, NodeList } from "./NodeList";
@@ -40,6 +39,16 @@ import { RunNotes } from "./RunNotes";
 import { useFoundWalk } from "./useFoundWalk";
 import { useNodeRows } from "./useNodeRows";
 import { useOpening } from "./useOpening";
+
+const overlay = { overlay: true, late: true };
+const ReproduceDialog = lazyPart(
+  async () => (await import("../../widgets/source/ReproduceDialog")).ReproduceDialog,
+  overlay,
+);
+const SourceDialog = lazyPart(async () => (await import("../../widgets/source/SourceDialog")).SourceDialog, overlay);
+const DumpTrends = lazyPart(async () => (await import("./DumpTrends")).DumpTrends, overlay);
+const CompareWith = lazyPart(async () => (await import("./CompareWith")).CompareWith, overlay);
+const AT_REST = [ReproduceDialog, SourceDialog, DumpTrends, CompareWith, HelpOverlay];
 
 /** One dump: what it holds, its tree, its calls, one call in full. */
 export function DumpView({ id }: { id: string }) {
@@ -55,6 +64,8 @@ export function DumpView({ id }: { id: string }) {
       document.title = "dumpscope";
     };
   }, [dump]);
+  usePainted(dump !== undefined || error !== null);
+  useIdlePreload(AT_REST, dump?.status === "ready");
   if (dump?.status === "ready") return <Ready dump={dump} />;
   return (
     <>
@@ -271,7 +282,7 @@ function Ready({ dump }: { dump: Dump }) {
         </div>
       </main>
       <Notice words={words} />
-      <DumpTrends id={dump.id} />
+      <DumpTrends id={dump.id} opened={address.dialog === "trends"} />
       <ReproduceDialog
         choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit, comparison: null }]}
         opened={address.dialog === "reproduce"}

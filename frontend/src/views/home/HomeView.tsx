@@ -4,6 +4,7 @@ import type { Side } from "../../base/comparison/sides";
 import { readDrop } from "../../base/upload/pickedFiles";
 import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../../widgets/basic/States";
+import { usePainted } from "../../widgets/late/painted";
 import { Header } from "../../widgets/page/Header";
 import { AddDump } from "./add/AddDump";
 import { CompareForm } from "./compare/CompareForm";
@@ -22,6 +23,7 @@ export function HomeView() {
   const sides = useSides(uploads);
   const { picked, pick: setPicked, take } = sides;
   const [over, setOver] = useState<Side | "page" | null>(null);
+  usePainted(true);
 
   const drop = useCallback(
     async (event: DragEvent) => {

@@ -1,7 +1,8 @@
-import { ActionIcon, Tooltip } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { copyText } from "../../base/text/clipboard";
 import { useTranslation } from "../../texts/useTranslation";
+import { Hint } from "../late/Hint";
 import { Icon } from "./Icon";
 
 interface CopyButtonProps {
@@ -30,7 +31,7 @@ export function CopyButton({ text, label, focused = false }: CopyButtonProps) {
   const copy = async () => setState((await copyText(text)) ? "done" : "refused");
   const tip = state === "done" ? t("app.copied") : state === "refused" ? t("app.copyFailed") : label;
   return (
-    <Tooltip label={tip} opened={state === "idle" ? undefined : true}>
+    <Hint label={tip} shown={state !== "idle"}>
       <ActionIcon
         ref={button}
         size="sm"
@@ -41,6 +42,6 @@ export function CopyButton({ text, label, focused = false }: CopyButtonProps) {
       >
         <Icon name={state === "done" ? "check" : "copy"} />
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   );
 }

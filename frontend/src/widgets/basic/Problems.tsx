@@ -1,8 +1,8 @@
-import { Popover } from "@mantine/core";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { Problem } from "../../api/types";
 import { sayProblem } from "../../texts/serverTexts";
-import { Icon } from "./Icon";
+import { lazyPart } from "../late/lazyPart";
+import { NotesButton } from "./NotesButton";
 import classes from "./Problems.module.css";
 
 interface NotesProps {
@@ -12,18 +12,21 @@ interface NotesProps {
   children: ReactNode;
 }
 
-/** A count that opens to the list it counts. */
+const Popup = lazyPart(async () => (await import("./NotesPopup")).NotesPopup, { late: true });
+
+/** A count that opens to the list it counts; a click before its script is there opens it as soon as that is there. */
 export function Notes({ label, warn = true, testId, children }: NotesProps) {
+  const [early, setEarly] = useState(false);
   return (
-    <Popover position="bottom-start" shadow="md" width="max-content" withinPortal trapFocus={false}>
-      <Popover.Target>
-        <button type="button" className={`plain ${classes.button}`} data-warn={warn || undefined} data-testid={testId}>
-          {warn && <Icon name="warning" size={12} />}
-          {label}
-        </button>
-      </Popover.Target>
-      <Popover.Dropdown className={classes.list}>{children}</Popover.Dropdown>
-    </Popover>
+    <Popup
+      label={label}
+      warn={warn}
+      testId={testId}
+      opened={early}
+      fallback={<NotesButton label={label} warn={warn} onClick={() => setEarly(true)} />}
+    >
+      {children}
+    </Popup>
   );
 }
 

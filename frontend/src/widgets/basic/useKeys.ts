@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "react";
 import { type Action, isTyping, keyAction, keyOf, LISTED, type PanelKey, pressedKey } from "../../base/address/keys";
+import { holdKey } from "../late/heldKeys";
 
 /** Escape closes these before anything else; while one is open, no other key acts. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
@@ -54,6 +55,7 @@ export function watchKeys(): void {
 }
 
 function look(event: KeyboardEvent): void {
+  if (holdKey(event)) return;
   const open = [...document.querySelectorAll(OVERLAYS)].filter((overlay) => overlay !== leaving);
   last = { event, covered: open.length > 0 };
   const top = open.at(-1);

@@ -3,11 +3,11 @@ import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { NodeNote, NodeRow } from "../../api/types";
 import { onlySide } from "../../base/comparison/unmatched";
 import { toClass } from "../../base/comparison/verdicts";
-import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../../base/numbers/format";
-import { translate } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../basic/MiddleName";
 import { Failure, Loading } from "../basic/States";
+import { Term } from "../late/Term";
+import { ErrorBar } from "../marks/ErrorBar";
 import { ClassMark, MatchChip, NoteChip, UnmatchedChip, VerdictMark } from "../marks/Mark";
 import { FailingMark } from "../marks/PrecheckMark";
 import { StandingMark } from "../marks/StandingMark";
@@ -86,10 +86,20 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
           <span className="sr">{t("list.filterClass")}</span>
         </Head>
         <Head>{t("list.name")}</Head>
-        <Head title={`${t("list.inputHint")}: ${t("list.unitHint")}`}>{t("list.input")}</Head>
-        <Head title={`${t("list.outputHint")}: ${t("list.unitHint")}`}>{t("list.output")}</Head>
+        <Head>
+          <Term word="floor" more={`${t("list.inputHint")}: ${t("list.unitHint")}`}>
+            {t("list.input")}
+          </Term>
+        </Head>
+        <Head>
+          <Term word="floor" more={`${t("list.outputHint")}: ${t("list.unitHint")}`}>
+            {t("list.output")}
+          </Term>
+        </Head>
         {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
-        <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
+        <Head>
+          <Term word="reached">{t("list.reached")}</Term>
+        </Head>
       </div>
       <div ref={tall.ref} className={classes.box} role="none" data-rows>
         {calls.problem && (
@@ -246,28 +256,4 @@ function Cell({ children, className }: { children: React.ReactNode; className?: 
 
 function title(row: NodeRow): string {
   return row.golden_name && row.golden_name !== row.name ? `${row.name}\n⇄ ${row.golden_name}` : row.name;
-}
-
-/** The number in a cell in full, with its unit. */
-function errorTitle(error: Real, score: Real): string {
-  const floors = exactReal(score);
-  if (score === "inf" && !error) return translate("list.noFloor");
-  if (error !== null && error !== undefined) return translate("list.score", { error: exactReal(error), score: floors });
-  return score === null ? floors : translate("list.scoreOnly", { score: floors });
-}
-
-function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
-  const above = score !== null && (!isFiniteReal(score) || Number(score) > 1);
-  // A module around an origin, or a harmless output after a differing input, still shows what is above the floor.
-  const colour = ["exact", "benign", "unknown", "contains"].includes(cls) ? "propagated" : cls;
-  return (
-    <span className={classes.bar} title={`${label}: ${errorTitle(error, score)}`}>
-      <span
-        className={classes.fill}
-        data-cls={above ? colour : "benign"}
-        style={{ width: `${barLength(error, score) * 100}%` }}
-      />
-      <span className={classes.value}>{formatError(error, score)}</span>
-    </span>
-  );
 }

@@ -2,12 +2,22 @@ import { useComputedColorScheme } from "@mantine/core";
 import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import type { Strip, StripBucket } from "../../api/types";
 import { CLASSES, type ClassWord, toClass } from "../../base/comparison/verdicts";
-import { bucketAt, bucketHeight, bucketLeft, findBucket } from "../../base/lists/stripBuckets";
+import { bucketAt, bucketHeight, bucketLeft, findBucket, spreadMarks } from "../../base/lists/stripBuckets";
 import { useTranslation } from "../../texts/useTranslation";
 import classes from "./OrderStrip.module.css";
 
 const HEIGHT = 34;
 const DRAG_PIXELS = 4;
+
+export interface StripMark {
+  number: number;
+  order: number;
+  label: string;
+  current: boolean;
+  onPick: () => void;
+  /** The mouse or the focus is on it. */
+  onPoint: (on: boolean) => void;
+}
 
 interface OrderStripProps {
   box: RefObject<HTMLDivElement | null>;
@@ -16,12 +26,18 @@ interface OrderStripProps {
   /** Place in call order of the selected node. */
   selected: number | null;
   range: [number, number] | null;
+  /** Calls that the strip carries a number at. */
+  marks?: readonly StripMark[];
+  /** First and last bucket of each run of buckets that are tinted, and what that says. */
+  tint?: readonly (readonly number[])[] | undefined;
+  tintWords?: string | undefined;
   onPick: (bucket: StripBucket) => void;
   onRange: (range: [number, number] | null) => void;
 }
 
 /** The whole run in one line: a bucket a pixel, the worst class of a bucket wins, so one bad call in 100 000 stays visible. */
-export function OrderStrip({ box, width, strip, selected, range, onPick, onRange }: OrderStripProps) {
+export function OrderStrip(props: OrderStripProps) {
+  const { box, width, strip, selected, range, marks = [], tint, tintWords, onPick, onRange } = props;
   const { t } = useTranslation();
   const colorScheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -36,8 +52,8 @@ export function OrderStrip({ box, width, strip, selected, range, onPick, onRange
   useEffect(() => {
     const element = canvas.current;
     if (!element || width <= 0) return;
-    draw(element, width, buckets);
-  }, [strip, width, colorScheme]);
+    draw(element, width, buckets, tint ?? []);
+  }, [strip, width, colorScheme, tint]);
 
   const x = (event: PointerEvent) => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
   const down = (event: PointerEvent<HTMLDivElement>) => {
@@ -95,6 +111,7 @@ export function OrderStrip({ box, width, strip, selected, range, onPick, onRange
         aria-valuetext={text}
         title={`${text}\n${t("comparison.stripHint")}`}
         style={{ height: HEIGHT }}
+        data-tinted={tint?.reduce((sum, [first = 0, last = 0]) => sum + last - first + 1, 0)}
         onPointerDown={down}
         onPointerMove={moved}
         onPointerUp={up}
@@ -132,11 +149,53 @@ export function OrderStrip({ box, width, strip, selected, range, onPick, onRange
           />
         )}
       </div>
+      {marks.length > 0 && count > 0 && (
+        <MarkRow marks={marks} place={(order) => left(Math.max(0, findBucket(order, buckets)))} width={width} />
+      )}
+      {tintWords && <span className="sr">{tintWords}</span>}
     </div>
   );
 }
 
-function draw(canvas: HTMLCanvasElement, width: number, buckets: readonly StripBucket[]): void {
+const MARK = 15;
+
+interface MarkRowProps {
+  marks: readonly StripMark[];
+  place: (order: number) => number;
+  width: number;
+}
+
+/** Numbers at the foot of the strip; of those that would cover each other the later ones stand beside. */
+function MarkRow({ marks, place, width }: MarkRowProps) {
+  const lefts = spreadMarks(
+    marks.map((mark) => place(mark.order)),
+    MARK,
+    width,
+  );
+  return marks.map((mark, index) => (
+    <button
+      key={mark.number}
+      type="button"
+      className={`plain ${classes.mark}`}
+      style={{ left: lefts[index] }}
+      aria-label={mark.label}
+      title={mark.label}
+      aria-current={mark.current || undefined}
+      onClick={mark.onPick}
+      onMouseEnter={() => mark.onPoint(true)}
+      onMouseLeave={() => mark.onPoint(false)}
+      onFocus={() => mark.onPoint(true)}
+      onBlur={() => mark.onPoint(false)}
+      data-testid="strip-mark"
+    >
+      {mark.number}
+    </button>
+  ));
+}
+
+type Runs = readonly (readonly number[])[];
+
+function draw(canvas: HTMLCanvasElement, width: number, buckets: readonly StripBucket[], tint: Runs): void {
   const scale = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(HEIGHT * scale);
@@ -154,6 +213,11 @@ function draw(canvas: HTMLCanvasElement, width: number, buckets: readonly StripB
     (a, b) => bucketHeight(buckets[a]?.cls ?? "") - bucketHeight(buckets[b]?.cls ?? ""),
   );
   const wide = width / Math.max(1, buckets.length) >= 4;
+  pen.fillStyle = style.getPropertyValue("--reach").trim();
+  for (const [first = 0, last = 0] of tint) {
+    const start = bucketLeft(first, buckets.length, width);
+    pen.fillRect(start, 0, Math.max(1, bucketLeft(last + 1, buckets.length, width) - start), HEIGHT);
+  }
   // The worst are drawn last: they may be widened to stay visible and nothing may cover them.
   for (const index of order) {
     const cls = toClass(buckets[index]?.cls);

@@ -33,11 +33,23 @@ interface TreeViewProps {
   label: string;
   /** More content at the end of a row. */
   mark?: (entry: Entry) => ReactNode;
+  /** Entries that are or hold a call which inherits the difference of the call named here. */
+  reached?: { entries: ReadonlySet<number>; name: string };
   /** Called with the entries that are drawn, whenever others are. */
   onShown?: (entries: readonly number[]) => void;
 }
 
-export function TreeView({ tree, selected, onSelect, verdicts, failing, label, mark, onShown }: TreeViewProps) {
+export function TreeView({
+  tree,
+  selected,
+  onSelect,
+  verdicts,
+  failing,
+  label,
+  mark,
+  reached,
+  onShown,
+}: TreeViewProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
@@ -220,6 +232,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
               verdicts={verdicts}
               failing={failing}
               mark={mark}
+              reachedFrom={line.type === "entry" && reached?.entries.has(line.entry.entry) ? reached.name : null}
               onAct={() => {
                 setCursorKey(line.key);
                 act(line);
@@ -252,11 +265,15 @@ interface LineProps {
   verdicts: boolean;
   failing: FailingCalls | undefined;
   mark: TreeViewProps["mark"];
+  /** The call whose difference it inherits. */
+  reachedFrom: string | null;
   onAct: () => void;
   onToggle: () => void;
 }
 
-function Line({ id, line, top, shift, indent, active, selected, verdicts, failing, mark, onAct, onToggle }: LineProps) {
+function Line(props: LineProps) {
+  const { id, line, top, shift, indent, active, selected, verdicts, failing, mark, reachedFrom, onAct, onToggle } =
+    props;
   const { t } = useTranslation();
   const entry = line.type === "entry" ? line.entry : null;
   const open = entry && entry.children > 0 ? (line as { expanded: boolean }).expanded : undefined;
@@ -275,6 +292,7 @@ function Line({ id, line, top, shift, indent, active, selected, verdicts, failin
       aria-setsize={line.type === "entry" ? line.setSize : undefined}
       data-active={active || undefined}
       data-name={entry?.name}
+      data-reached={reachedFrom !== null || undefined}
       onClick={onAct}
     >
       {open !== undefined && (
@@ -303,6 +321,12 @@ function Line({ id, line, top, shift, indent, active, selected, verdicts, failin
       {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}
       {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} failing={failing} />}
       {line.type === "entry" && mark?.(line.entry)}
+      {reachedFrom !== null && (
+        <span className={classes.reached} title={t("suspects.inherits", { name: reachedFrom })}>
+          <span aria-hidden="true">↳</span>
+          <span className="sr">{t("suspects.inherits", { name: reachedFrom })}</span>
+        </span>
+      )}
     </div>
   );
 }

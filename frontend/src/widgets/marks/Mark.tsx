@@ -12,18 +12,20 @@ interface ClassMarkProps {
   /** The verdict next to it. */
   verdict?: string | null;
   words?: boolean;
+  /** What is around it explains it. */
+  plain?: boolean;
 }
 
 /** The glyph of a class, told by shape and by colour; its accessible name has the word. */
-export function ClassMark({ cls, verdict, words = false }: ClassMarkProps) {
-  return <WordMark word={markWord(cls, verdict)} words={words} />;
+export function ClassMark({ cls, verdict, words = false, plain = false }: ClassMarkProps) {
+  return <WordMark word={markWord(cls, verdict)} words={words} plain={plain} />;
 }
 
-export function WordMark({ word, words }: { word: MarkWord; words: boolean }) {
+export function WordMark({ word, words, plain = false }: { word: MarkWord; words: boolean; plain?: boolean }) {
   const { t } = useTranslation();
   const label = t(`classes.${word}`);
   return (
-    <span className={classes.mark} data-cls={word} title={`${label}: ${t(`classHelp.${word}`)}`}>
+    <span className={classes.mark} data-cls={word} title={plain ? undefined : `${label}: ${t(`classHelp.${word}`)}`}>
       <span className={classes.glyph} aria-hidden="true">
         {markGlyph(word)}
       </span>

@@ -1,16 +1,19 @@
-import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useHealth } from "../../api/records";
 import { setLanguage } from "../../texts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { Link } from "../basic/navigation";
+import { Hint } from "../late/Hint";
+import { lazyPart } from "../late/lazyPart";
 import classes from "./Header.module.css";
+
+const ThemeMenu = lazyPart(async () => (await import("./ThemeMenu")).ThemeMenu, { late: true });
 
 /** The one bar on top; a screen puts its own controls inside. */
 export function Header({ children }: { children?: ReactNode }) {
   const { t, language } = useTranslation();
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
   const other = language === "zh" ? "en" : "zh";
   return (
     <header className={classes.header}>
@@ -26,7 +29,7 @@ export function Header({ children }: { children?: ReactNode }) {
       </Link>
       <CopyMark />
       <div className={classes.middle}>{children}</div>
-      <Tooltip label={t("app.language")}>
+      <Hint label={t("app.language")}>
         <button
           type="button"
           className={`plain ${classes.language}`}
@@ -36,25 +39,14 @@ export function Header({ children }: { children?: ReactNode }) {
         >
           {other === "zh" ? "中文" : "EN"}
         </button>
-      </Tooltip>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon aria-label={t("app.theme")} data-testid="theme">
-            <Icon name={colorScheme === "dark" ? "moon" : "sun"} />
+      </Hint>
+      <ThemeMenu
+        fallback={
+          <ActionIcon aria-label={t("app.theme")} aria-busy>
+            <Icon name="sun" />
           </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {(["light", "dark", "auto"] as const).map((scheme) => (
-            <Menu.Item
-              key={scheme}
-              leftSection={colorScheme === scheme ? <Icon name="check" /> : <span style={{ width: 14 }} />}
-              onClick={() => setColorScheme(scheme)}
-            >
-              {t(`app.themes.${scheme}`)}
-            </Menu.Item>
-          ))}
-        </Menu.Dropdown>
-      </Menu>
+        }
+      />
     </header>
   );
 }
@@ -65,11 +57,11 @@ function CopyMark() {
   const files = useHealth().data?.results ?? [];
   if (files.length === 0) return null;
   return (
-    <Tooltip label={t("app.copyMarkHint", { files: files.join(", ") })} multiline maw={420}>
+    <Hint label={t("app.copyMarkHint", { files: files.join(", ") })}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the words come with the focus */}
       <span className={classes.copy} tabIndex={0} data-testid="copy-mark">
         {t("app.copyMark")}
       </span>
-    </Tooltip>
+    </Hint>
   );
 }

@@ -4,6 +4,7 @@ import type { KEY_HELP } from "../../base/address/keys";
 import { SEARCH_HELP } from "../../base/address/searchTerms";
 import { useTranslation } from "../../texts/useTranslation";
 import { boundPanels } from "../basic/useKeys";
+import { TERMS } from "../late/Term";
 
 /** A mark and what it means. */
 export interface MarkHelp {
@@ -68,8 +69,33 @@ export function HelpOverlay({ opened, onClose, keys, marks, terms = false }: Hel
           </Table.Tbody>
         </Table>
       </div>
+      {terms && <Words />}
       {terms && <SearchTerms />}
     </Modal>
+  );
+}
+
+function Words() {
+  const { t } = useTranslation();
+  return (
+    <>
+      <h3 style={{ margin: "12px 0 0", fontSize: 13 }}>{t("glossary.title")}</h3>
+      <p className="dim" style={{ margin: "2px 0 4px" }}>
+        {t("glossary.hint")}
+      </p>
+      <Table verticalSpacing={3} withRowBorders={false} data-testid="glossary">
+        <Table.Tbody>
+          {TERMS.map((word) => (
+            <Table.Tr key={word}>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>
+                <strong>{t(`glossary.names.${word}`)}</strong>
+              </Table.Td>
+              <Table.Td>{t(`glossary.${word}`)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </>
   );
 }
 

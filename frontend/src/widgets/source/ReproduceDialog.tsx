@@ -3,7 +3,6 @@ import { useState } from "react";
 import { useArchiveContents, useMakeArchive } from "../../api/dump/callArchive";
 import { useScript } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
-import type { PanelKey } from "../../base/address/keys";
 import { formatBytes, formatCount } from "../../base/numbers/format";
 import type { Phrase } from "../../base/text/phrases";
 import { say } from "../../texts/serverTexts";
@@ -14,8 +13,6 @@ import { Failure, Loading } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
 /** A call of one run, for which there may be a script. */
-export const REPRODUCE_KEY: PanelKey = { id: "reproduce", key: "r" };
-
 export interface ScriptOf {
   side: "target" | "golden" | null;
   dump: string;

@@ -1,13 +1,10 @@
 import { Button, Modal } from "@mantine/core";
-import type { PanelKey } from "../../base/address/keys";
 import { type CallStack, changedFrames, type Frame, foldStack } from "../../base/comparison/stackFrames";
 import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./SourceDialog.module.css";
 
 /** One run's call stack, innermost first. */
-export const SOURCE_KEY: PanelKey = { id: "source", key: "o" };
-
 export interface SourceOf {
   side: "target" | "golden" | null;
   stack: CallStack;

@@ -7,6 +7,7 @@ import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
 import { say } from "../../texts/serverTexts";
 import { currentTranslation, isText } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
+import { RuleTerm, Term } from "../late/Term";
 import { VerdictMark } from "../marks/Mark";
 
 import classes from "./IoTable.module.css";
@@ -251,8 +252,10 @@ function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
     <>
       {message && <p className={classes.message}>{message}</p>}
       <p className={classes.message}>
-        {t("evidence.reached")}: <VerdictMark verdict={pair.verdict} />{" "}
-        <span className="dim">{t("evidence.rule", { rule: pair.rule })}</span>
+        <Term word="reached">{t("evidence.reached")}</Term>: <VerdictMark verdict={pair.verdict} />{" "}
+        <span className="dim">
+          <RuleTerm rule={pair.rule}>{t("evidence.rule", { rule: pair.rule })}</RuleTerm>
+        </span>
       </p>
       {detail?.worst_index && (
         <p className={classes.message}>

@@ -3,6 +3,9 @@ import { expect, test, vi } from "vitest";
 import { ui as en } from "../../../../backend/dumpscope/texts/en.json";
 import { packRequest } from "../../../src/api/upload/requests";
 import type { PickedFile } from "../../../src/base/upload/pickedFiles";
+import { addTexts } from "../../../src/texts/catalogues";
+
+addTexts("en", { ui: en });
 
 function picked(path: string, content: Uint8Array<ArrayBuffer>): PickedFile {
   return { path, file: new File([content], path) };

@@ -42,6 +42,7 @@ const FULL: Address = {
   sort: "-out_score",
   stage: "path",
   hops: 3,
+  suspects: true,
   dialog: "match",
 };
 

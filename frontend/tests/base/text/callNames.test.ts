@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { findDiffering } from "../../../src/base/comparison/leaves";
 import { CLASSES, GLYPHS, toClass } from "../../../src/base/comparison/verdicts";
 import { bucketAt, bucketLeft, findBucket } from "../../../src/base/lists/stripBuckets";
-import { apiName, callLabel, cutMiddle, splitName, turnLabel } from "../../../src/base/text/callNames";
+import { apiName, callLabel, cutMiddle, splitName, turnLabel, wholeFirst } from "../../../src/base/text/callNames";
 import { groupIntoDumps, type PickedFile } from "../../../src/base/upload/pickedFiles";
 
 test("a split name is whole again when joined, also inside a surrogate pair", () => {
@@ -106,4 +106,14 @@ test("a call's label leaves out what its place says anyway", () => {
   expect(callLabel("Module.layers.1.attn.Attn.backward.0")).toBe("layers.1.attn.Attn");
   expect(callLabel("Module.block.Block.forward.2")).toBe("block.Block #2");
   expect(callLabel("Module.head.Linear.parameters_grad.0")).toBe("Module.head.Linear.parameters_grad.0");
+});
+
+test("names with the text as whole parts come first, others in their order", () => {
+  const named = ["F.softmax.10.forward", "F.softmax.1.forward", "F.log_softmax.1.forward"].map((name) => ({ name }));
+  expect(wholeFirst(named, "softmax.1").map(({ name }) => name)).toEqual([
+    "F.softmax.1.forward",
+    "F.softmax.10.forward",
+    "F.log_softmax.1.forward",
+  ]);
+  expect(wholeFirst(named, "softm")).toEqual(named);
 });

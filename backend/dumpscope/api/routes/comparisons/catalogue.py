@@ -25,6 +25,7 @@ from dumpscope.index.comparisons.catalogue import (
     stored_units,
 )
 from dumpscope.index.dumps.catalogue import create_dump
+from dumpscope.index.pair_queries.over_units.rank_map import list_strays
 from dumpscope.index.store.page import Order
 from dumpscope.pipeline.server.job_kinds import joined_room
 from dumpscope.readers.result_tables import find_tables
@@ -116,7 +117,8 @@ def remove(comparison_id: Id, state: Shared) -> Response:
 def summary(comparison_id: Id, state: Shared) -> Response:
     """The answer: mode, both sides, counts, first No, origins, differences in settings, problems."""
     answer = require_answer(get_comparison(state.database, comparison_id))
-    return reply(summarize(answer, stored_units(state.database, comparison_id)))
+    units = stored_units(state.database, comparison_id)
+    return reply(summarize(answer, units, list_strays(state.database, units)))
 
 
 @router.get("/comparisons/{comparison_id}/origins", response_model=Origins)

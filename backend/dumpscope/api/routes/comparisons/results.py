@@ -9,9 +9,11 @@ from fastapi import APIRouter, Query, Response
 from dumpscope.api.models import trees
 from dumpscope.api.models.base import Page, Phrase
 from dumpscope.api.models.dataflow import Flow, PathView
+from dumpscope.api.models.explanations import differs, explained, told_item
 from dumpscope.api.models.pairs import (
     Collective,
     CollectivePart,
+    FilterCounts,
     NodeDetail,
     NodeRow,
     Pair,
@@ -41,18 +43,26 @@ from dumpscope.api.parameters import (
     words,
 )
 from dumpscope.api.replies import decode_cursor, page_reply, reply
-from dumpscope.api.state import Shared
+from dumpscope.api.state import Shared, State
 from dumpscope.api.tree_replies import COMPARISON_TREE, TreePart, tree_levels_reply, tree_reply
 from dumpscope.domain.facts import VERDICT_WORDS
-from dumpscope.index.comparisons.catalogue import find_unit, get_comparison, stored_units, unit_of_pair
+from dumpscope.index.comparisons.catalogue import (
+    StoredUnit,
+    find_unit,
+    get_comparison,
+    stored_units,
+    unit_of_pair,
+)
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
 from dumpscope.index.pair_queries.dataflow import node_flow
+from dumpscope.index.pair_queries.filter_counts import filter_counts
 from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
 from dumpscope.index.pair_queries.node_details import node_context
-from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, NodePairRow, list_node_pairs, one_node_pair
 from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.pair_queries.paths.path_view import path_view
+from dumpscope.index.pair_queries.reach import cause_of, first_reached, reach_of
 from dumpscope.index.store.page import END
 from dumpscope.texts import english
 
@@ -116,7 +126,7 @@ def nodes(
     filters: Filters,
     step: Step = None,
     rank: Rank = None,
-    sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
+    sort: Literal["order", "-out_score", "-ratio", "-class", "name"] = "order",
     around: Around = None,
     at: Place = None,
     end: End = False,
@@ -136,6 +146,13 @@ def nodes(
             seek = END
         page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
     return page_reply(page, NodeRow.model_validate, walkable=True)
+
+
+@router.get("/counts", response_model=FilterCounts)
+def counts(comparison_id: Id, state: Shared, filters: Filters, step: Step = None, rank: Rank = None) -> Response:
+    """How many node pairs each class, verdict and cause without a partner would show, beside what else is asked for."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    return reply(FilterCounts.model_validate(filter_counts(state.database, unit, filters)))
 
 
 @router.get("/nodes/{name:anything}/flow", response_model=Flow)
@@ -183,12 +200,14 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
         key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
         default=None,
     )
-    why = reason(row, worst)
+    why, told = reason(row, worst), told_item(pairs, worst)
+    inherited, first = _heirs(state, comparison_id, unit, row) if differs(row) else (None, None)
     return reply(
         NodeDetail(
             **dict(NodeRow.model_validate(row)),
             reason=english(why),
             reason_said=[Phrase.model_validate(one) for one in why],
+            explanation=explained(row, pairs, told, reason(row, told), inherited=inherited, first=first),
             rule=worst.rule if worst else "",
             items=[Pair.model_validate(pair) for pair in pairs],
             item_count=row.items,
@@ -201,6 +220,18 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
             collectives=[Collective.model_validate(row) for row in collectives],
         )
     )
+
+
+def _heirs(state: State, comparison_id: str, unit: StoredUnit, row: NodePairRow) -> tuple[int | None, str | None]:
+    """How many later calls inherit the difference of a call, and the first of them. None where nothing tells: what comes out of a
+    module was made by a call inside it."""
+    group = cause_of(state.database, comparison_id, unit, row.pair) if row.cls in ("origin", "nonfinite") else []
+    reached = reach_of(state.database, unit, [row.pair, *group])
+    if reached is None or (reached.count == 0 and row.kind != "api"):
+        return None, None
+    with state.database.read() as connection:
+        first = first_reached(connection, unit, reached)
+    return reached.count, None if first is None else first.name
 
 
 @router.get("/collectives", response_model=Page[Collective])

@@ -13,12 +13,11 @@ from dumpscope.api.parameters import Id, Name, Rank, Step, words
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
 from dumpscope.domain.facts import Suspect
-from dumpscope.domain.result import Answer
 from dumpscope.domain.suspects import blind_of, list_suspects
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import find_unit, get_comparison, stored_units
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, node_pair_rows, one_node_pair
-from dumpscope.index.pair_queries.reach import first_reached, reach_of
+from dumpscope.index.pair_queries.reach import cause_of, first_reached, reach_of
 from dumpscope.index.store.page import LAST_NUMBER
 from dumpscope.texts import say
 
@@ -73,10 +72,9 @@ def reach(
     """The calls that inherit the difference of a call: the number, the first, and where they stand in strip and tree."""
     unit = find_unit(state.database, comparison_id, step, rank)
     entries = _numbers(entry)
-    answer = require_answer(get_comparison(state.database, comparison_id))
     with state.database.read() as connection:
         pair = one_node_pair(connection, unit, name).pair
-    group = _group(answer, unit.step, unit.rank, pair)
+    group = cause_of(state.database, comparison_id, unit, pair)
     reached = reach_of(state.database, unit, [pair, *group])
     if reached is None:
         return reply(Reach(node=name, count=None, first=None, runs=[], entries=[]))
@@ -88,15 +86,9 @@ def reach(
             count=reached.count,
             first=None if first is None else NodeRow.model_validate(first),
             runs=reached.runs(buckets, unit.pairs),
-            entries=[one for one in entries if one < len(reached.around) and reached.around[one]],
+            entries=reached.holding(entries),
         )
     )
-
-
-def _group(answer: Answer, step: int, rank: int, pair: int) -> list[int]:
-    """The other node pairs of the cause that this one stands for."""
-    same = (one for one in answer.origins if (one.step, one.rank, one.pair) == (step, rank, pair))
-    return next((one.group for one in same), [])
 
 
 def _numbers(entries: list[str]) -> list[int]:

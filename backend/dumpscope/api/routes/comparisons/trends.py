@@ -8,12 +8,14 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BeforeValidator
 
 from dumpscope.api.models.base import Real, VerdictWord, Wire
-from dumpscope.api.parameters import INT32, Cursor, Id, Search
+from dumpscope.api.parameters import INT32, Cursor, Id, Search, Step
 from dumpscope.api.replies import after, encode_cursor, reply
 from dumpscope.api.state import Shared
+from dumpscope.index.comparisons.catalogue import find_unit, stored_units
 from dumpscope.index.dump_queries.node_values import Part, Statistic
 from dumpscope.index.dump_queries.trends import ValueTrends, dump_trends
-from dumpscope.index.pair_queries.trends import Trends, comparison_trends
+from dumpscope.index.pair_queries.over_units.rank_map import rank_map
+from dumpscope.index.pair_queries.over_units.trends import Trends, comparison_trends
 from dumpscope.index.trees.trend_rows import Kind
 
 router = APIRouter(tags=["results"])
@@ -81,6 +83,27 @@ class TrendPage(Wire):
     total: int
 
 
+class RankMapRow(Wire):
+    """`verdicts`: a letter per rank: `y`es, `w`arning, `n`o, `?` not comparable, `-` the rank does not make the call; `scores`:
+    the largest error by rank in floors, three digits, null where nothing was compared; `no`: on how many ranks it is No."""
+
+    name: str
+    kind: str
+    verdicts: str
+    scores: list[Real]
+    no: int
+
+
+class RankMapPage(Wire):
+    """`ranks`: the columns."""
+
+    step: int
+    ranks: list[int]
+    items: list[RankMapRow]
+    next: str | None
+    total: int
+
+
 class ValueCell(Wire):
     """`value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call."""
 
@@ -140,6 +163,26 @@ def trends(
         limit=limit,
     )
     return _page_reply(TrendPage, found)
+
+
+@router.get("/comparisons/{comparison_id}/rank-map", response_model=RankMapPage)
+def ranks(
+    comparison_id: Id,
+    state: Shared,
+    step: Step = None,
+    kind: Kinds = "module",
+    q: Search = "",
+    cursor: Cursor = None,
+    limit: Rows = 20,
+) -> Response:
+    """Calls of one step in execution order, with verdict and score on every rank; the first step if left out."""
+    shown = find_unit(state.database, comparison_id, step, None).step
+    units = [unit for unit in stored_units(state.database, comparison_id) if unit.step == shown]
+    found = rank_map(state.database, units, kind=kind, q=q, after=after(cursor), limit=limit)
+    page = found.page
+    following = encode_cursor(page.keys[-1], page.total) if page.more else None
+    shape = {"step": found.step, "ranks": found.ranks, "items": page.rows, "next": following, "total": page.total}
+    return reply(RankMapPage.model_validate(shape))
 
 
 @router.get("/dumps/{dump_id}/trends", response_model=ValuePage)

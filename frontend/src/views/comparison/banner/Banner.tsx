@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from "@mantine/core";
+import { ActionIcon } from "@mantine/core";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { callSite, framePlace } from "../../../base/comparison/stackFrames";
@@ -12,6 +12,8 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { Loading } from "../../../widgets/basic/States";
+import { Hint } from "../../../widgets/late/Hint";
+import { Term } from "../../../widgets/late/Term";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
 import { PlanNotes } from "../plan/PlanNotes";
 import { useOriginWalk } from "../selection/OriginsProvider";
@@ -22,6 +24,7 @@ import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
 import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
 import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
+import { Suspects } from "./Suspects";
 import { UnitMatrix } from "./UnitMatrix";
 
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
@@ -78,6 +81,7 @@ export function Banner() {
       )}
       <GoldenOff summary={summary} />
       <ClassCounts id={comparison.id} summary={summary} />
+      <Suspects />
     </section>
   );
 }
@@ -135,8 +139,11 @@ function OriginLines({ id, origin, summary }: OriginProps) {
             {framePlace(place)}
           </span>
         )}
-        <span className="dim" title={String(origin.confidence)}>
-          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong> (
+        <span className="dim">
+          <Term word="confidence" more={String(origin.confidence)}>
+            {t("comparison.confidence")}
+          </Term>
+          : <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong> (
           {Math.round(100 * origin.confidence)} %)
         </span>
         {origin.explains > 0 && <ExplainedCalls origin={origin} />}
@@ -148,19 +155,19 @@ function OriginLines({ id, origin, summary }: OriginProps) {
         )}
         {origins.length > 1 && (
           <span className={classes.pager}>
-            <Tooltip label={`${t("comparison.previousOrigin")} (N)`}>
+            <Hint label={`${t("comparison.previousOrigin")} (N)`}>
               <ActionIcon size="sm" aria-label={t("comparison.previousOrigin")} onClick={() => moveOrigin(-1)}>
                 <Icon name="left" size={12} />
               </ActionIcon>
-            </Tooltip>
+            </Hint>
             <span className="num dim">
               {originIndex + 1} / {origins.length}
             </span>
-            <Tooltip label={`${t("comparison.nextOrigin")} (n)`}>
+            <Hint label={`${t("comparison.nextOrigin")} (n)`}>
               <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => moveOrigin(1)}>
                 <Icon name="right" size={12} />
               </ActionIcon>
-            </Tooltip>
+            </Hint>
           </span>
         )}
       </div>
@@ -287,24 +294,38 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
       {CLASSES.filter((cls) => (summary.classes[cls] ?? 0) > 0).map((cls) => {
         const count = summary.classes[cls] ?? 0;
         return (
-          <button
+          <Hint
             key={cls}
-            type="button"
-            className={`plain ${classes.count}`}
-            aria-pressed={active.includes(cls)}
-            title={t("comparison.showClass", {
+            label={`${t(`classes.${cls}`)}: ${t(`classHelp.${cls}`)}\n${t("comparison.showClass", {
               total: formatCount(count),
               cls: t(`classes.${cls}`),
-            })}
-            onClick={() => toggle(cls)}
-            data-testid={`count-${cls}`}
+            })}`}
           >
-            <span className="num">{formatCount(count)}</span> <ClassMark cls={cls} words />
-          </button>
+            <button
+              type="button"
+              className={`plain ${classes.count}`}
+              aria-pressed={active.includes(cls)}
+              onClick={() => toggle(cls)}
+              data-testid={`count-${cls}`}
+            >
+              <span className="num">{formatCount(count)}</span> <ClassMark cls={cls} words plain />
+            </button>
+          </Hint>
         );
       })}
       <UnitMatrix summary={summary} />
-      {(steps.length > 1 || ranks.length > 1) && (
+      <Strays summary={summary} />
+      {ranks.length > 1 && (
+        <button
+          type="button"
+          className={`plain ${classes.count}`}
+          onClick={() => update({ dialog: "ranks" })}
+          data-testid="open-rank-map"
+        >
+          {t("trends.ranksTitle")}
+        </button>
+      )}
+      {steps.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -318,6 +339,26 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
       <Remarks summary={summary} />
     </div>
   );
+}
+
+/** Ranks that differ where the others of their step agree: a click goes to the first call that is No. */
+function Strays({ summary }: { summary: Summary }) {
+  const { t } = useTranslation();
+  const { steps } = useResult();
+  const { update } = useSelection();
+  return summary.strays.slice(0, 3).map((one) => (
+    <button
+      key={`${one.step}/${one.rank}`}
+      type="button"
+      className={`plain ${classes.count}`}
+      title={t("ranks.strayWhy", { ...one })}
+      onClick={() => update({ step: one.step, rank: one.rank, node: one.node })}
+      data-testid="stray"
+    >
+      {t("ranks.strays", { rank: one.rank })}
+      {steps.length > 1 && <span className="dim"> {t("trends.step", { step: one.step })}</span>}
+    </button>
+  ));
 }
 
 /** A step or rank that only one side has: nothing is damaged, so it is no problem among others. */

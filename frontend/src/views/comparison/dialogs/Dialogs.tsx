@@ -1,28 +1,16 @@
-import { Modal } from "@mantine/core";
-import { useTranslation } from "../../../texts/useTranslation";
+import { useState } from "react";
+import { lazyPart } from "../../../widgets/late/lazyPart";
 import { useSelection } from "../selection/SelectionProvider";
 import { DIALOGS } from "./dialogs";
 
+/** All dialogs of the screen: their script comes when one is opened, or at rest. */
+export const DialogSet = lazyPart(async () => (await import("./DialogSet")).DialogSet, { overlay: true, late: true });
+
 /** The dialog that the address names, if any. */
 export function Dialogs() {
-  const { t } = useTranslation();
-  const { address, update } = useSelection();
-  const onClose = () => update({ dialog: null });
-  return DIALOGS.map(({ id, framed, Dialog }) => {
-    const opened = address.dialog === id;
-    if (Dialog) return <Dialog key={id} opened={opened} onClose={onClose} />;
-    if (!framed) return null;
-    return (
-      <Modal
-        key={id}
-        opened={opened}
-        onClose={onClose}
-        title={t(framed.title)}
-        size={framed.size}
-        closeButtonProps={{ "aria-label": t("app.close") }}
-      >
-        <framed.Body />
-      </Modal>
-    );
-  });
+  const { address } = useSelection();
+  const wanted = DIALOGS.some(({ id, inline }) => id === address.dialog && !inline);
+  const [used, setUsed] = useState(false);
+  if (wanted && !used) setUsed(true);
+  return (wanted || used) && <DialogSet />;
 }

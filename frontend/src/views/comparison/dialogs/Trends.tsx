@@ -1,4 +1,4 @@
-import { Checkbox } from "@mantine/core";
+import { Checkbox, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { STATISTICS, type Statistic, useTrends } from "../../../api/trends";
 import type { TrendCell, TrendRow } from "../../../api/types";
@@ -31,6 +31,7 @@ export function Trends() {
   );
   const choices = (
     <>
+      <Across across="steps" />
       <ChoiceField
         label={t("trends.show")}
         testId="trend-statistic"
@@ -68,23 +69,43 @@ export function Trends() {
               cells: new Map(row.cells.map((cell) => [cell.bucket, mark(row, cell)])),
             }))}
           />
-          <Legend shared={rows[0]?.rank === null} />
+          <VerdictLegend words={t(rows[0]?.rank === null ? "trends.legend" : "trends.legendRank")} />
         </>
       )}
     </TrendPanel>
   );
 }
 
-function Legend({ shared }: { shared: boolean }) {
+/** Steps or ranks as columns, where there is more than one rank. */
+export function Across({ across }: { across: "steps" | "ranks" }) {
   const { t } = useTranslation();
+  const { ranks } = useResult();
+  const { update } = useSelection();
+  if (ranks.length < 2) return null;
+  return (
+    <SegmentedControl
+      size="xs"
+      aria-label={t("trends.across")}
+      data={[
+        { value: "steps", label: t("trends.acrossSteps") },
+        { value: "ranks", label: t("trends.acrossRanks") },
+      ]}
+      value={across}
+      onChange={(word) => update({ dialog: word === "ranks" ? "ranks" : "trends" })}
+    />
+  );
+}
+
+/** plain: the glyphs alone, where the colour says something else */
+export function VerdictLegend({ words, plain = false }: { words: string; plain?: boolean }) {
   return (
     <p className={`${classes.legend} dim`}>
-      {t(shared ? "trends.legend" : "trends.legendRank")}{" "}
+      {words}{" "}
       {VERDICTS.map((verdict) => {
         const { cls, glyph } = verdictCell(verdict);
         return (
           <span key={verdict} className={classes.entry}>
-            <span className={classes.key} data-cls={cls} aria-hidden="true">
+            <span className={plain ? undefined : classes.key} data-cls={cls} aria-hidden="true">
               {glyph}
             </span>
             {verdictLabel(verdict)}

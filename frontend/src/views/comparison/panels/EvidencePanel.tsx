@@ -6,18 +6,20 @@ import { NO_FILTER } from "../../../base/address/address";
 import { onlySide } from "../../../base/comparison/unmatched";
 import { markWord } from "../../../base/comparison/verdicts";
 import { apiName, turnLabel } from "../../../base/text/callNames";
-import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
+import { RuleTerm, Term } from "../../../widgets/late/Term";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
 import { MatchActions } from "../dialogs/MatchActions";
 import { useResult } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
+import { TicketButton, useParagraph } from "./Explanation";
 import { NoteBox } from "./NoteBox";
 import { PlotPanel } from "./PlotPanel";
 import { SECTIONS } from "./sections";
@@ -31,6 +33,7 @@ export function EvidencePanel() {
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
     <div className={classes.panel} data-testid="evidence">
+      <SectionKeys />
       <div className={classes.scroll}>
         <div className={classes.name}>
           {node && <ClassMark cls={node.cls} verdict={node.verdict} />}
@@ -95,6 +98,22 @@ export function EvidencePanel() {
   );
 }
 
+/** The keys of sections; a component of its own, so that they stay bound while another call is read. */
+function SectionKeys() {
+  useKeys({}, KEYED);
+  return null;
+}
+
+const KEYED = SECTIONS.flatMap(({ id, key, help }): PanelCommand[] =>
+  key === undefined ? [] : [{ id, key, ...(help && { help }), run: () => showSection(id) }],
+);
+
+function showSection(id: string): void {
+  const section = document.getElementById(`section-${id}`);
+  section?.scrollIntoView({ block: "start" });
+  section?.focus({ preventScroll: true });
+}
+
 /** A node that this step or rank does not have is no failure: the selection is kept while ranks are walked through. */
 function Missing({ problem }: { problem: Error }) {
   const { t } = useTranslation();
@@ -105,16 +124,16 @@ function Missing({ problem }: { problem: Error }) {
 function Reason({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   const api = node.api || apiName(node.name);
-  const { summary, origins } = useResult();
-  const { unit, update, select } = useSelection();
+  const { summary } = useResult();
+  const { update, select } = useSelection();
   const only = onlySide(node);
-  const origin = origins.find((one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank);
+  const paragraph = useParagraph(node);
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
         <strong>{t(`classes.${markWord(node.cls, node.verdict)}`)}</strong>
-        <span title={t("evidence.reached")}>
-          {t("list.reached")}: <VerdictMark verdict={node.verdict} />
+        <span>
+          <Term word="reached">{t("list.reached")}</Term>: <VerdictMark verdict={node.verdict} />
         </span>
         {only === null ? (
           <MatchChip match={node.match} confidence={node.confidence} />
@@ -124,13 +143,16 @@ function Reason({ node }: { node: NodeDetail }) {
         {node.golden_name && node.golden_name !== node.name && (
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
         )}
-        {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
+        {node.rule && (
+          <span className="dim">
+            <RuleTerm rule={node.rule}>{t("evidence.rule", { rule: node.rule })}</RuleTerm>
+          </span>
+        )}
+        <TicketButton node={node} paragraph={paragraph} />
       </div>
-      <p className={classes.reason} data-testid="why">
-        {only !== null && origin && say(origin.evidence, origin.evidence_said)}
-        {only !== null && !origin && t(only === "golden" ? "evidence.onlyGolden" : "evidence.onlyTarget")}
-        {only !== null && node.leftover !== null && " "}
-        {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long paragraph scrolls, which must be possible by keyboard too */}
+      <p className={`${classes.reason} ${classes.paragraph}`} tabIndex={0} data-testid="why">
+        {paragraph}
       </p>
       <NoteBox node={node} />
       {summary?.reference != null && !node.rule?.startsWith("R-") && (

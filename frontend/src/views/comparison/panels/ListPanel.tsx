@@ -1,17 +1,18 @@
-import { Button, Checkbox, Menu, Select } from "@mantine/core";
+import { Button, Select } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
-import { type Filter, isFiltered, SORTS, type Sort } from "../../../base/address/address";
+import { isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { splitSearch } from "../../../base/address/searchTerms";
-import { CAUSES_WITHOUT_PARTNER, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
-import { CLASSES, VERDICTS, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
-import { Icon } from "../../../widgets/basic/Icon";
+import { currentAddress, useAddress } from "../../../widgets/basic/navigation";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { describeProblem, Empty } from "../../../widgets/basic/States";
+import { useKeys } from "../../../widgets/basic/useKeys";
 import { CallList } from "../../../widgets/lists/CallList";
-import { ClassMark } from "../../../widgets/marks/Mark";
+import { Chips } from "../filter/Chips";
+import { FilterMenu } from "../filter/FilterMenu";
 import { useSay } from "../selection/notice";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection, useShownCalls } from "../selection/SelectionProvider";
@@ -46,7 +47,7 @@ export function ListPanel() {
     <>
       <div className={classes.head}>
         <Search query={address.query} onQuery={search} />
-        <FilterMenu filter={address.filter} onFilter={(filter) => update({ filter })} />
+        <FilterMenu />
         <Select
           aria-label={t("list.sort")}
           data-testid="sort"
@@ -65,7 +66,7 @@ export function ListPanel() {
         </span>
       </div>
       {calls.refused && <Refused problem={calls.refused} />}
-      {filtered && <Chips />}
+      <Chips />
       {calls.total === 0 && !calls.loading && !calls.problem ? (
         <Empty>
           {t("list.empty")}
@@ -126,6 +127,13 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
     return () => clearTimeout(timer);
   }, [text]);
 
+  const [, update] = useAddress();
+  useKeys({
+    search: () => {
+      if (currentAddress().stage !== null) flushSync(() => update({ stage: null })); // the list is behind it
+      document.querySelector<HTMLInputElement>("[data-search]")?.focus();
+    },
+  });
   return (
     <SearchField
       className={classes.grow}
@@ -137,128 +145,5 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
       data-search
       data-testid="search"
     />
-  );
-}
-
-function FilterMenu({ filter, onFilter }: { filter: Filter; onFilter: (filter: Filter) => void }) {
-  const { t } = useTranslation();
-  const toggle = <T,>(list: readonly T[], item: T): T[] =>
-    list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
-  const count = filter.classes.length + filter.verdicts.length + filter.leftovers.length;
-  return (
-    <Menu closeOnItemClick={false} position="bottom-start" classNames={{ dropdown: classes.menu }}>
-      <Menu.Target>
-        <Button variant="default" leftSection={<Icon name="filter" size={12} />} px={8} data-testid="filter">
-          {t("list.filter")}
-          {count > 0 ? ` ${count}` : ""}
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{t("list.filterClass")}</Menu.Label>
-        {CLASSES.map((cls) => (
-          <Menu.Item
-            key={cls}
-            py={3}
-            leftSection={<Checkbox.Indicator size="xs" checked={filter.classes.includes(cls)} />}
-            onClick={() => onFilter({ ...filter, classes: toggle(filter.classes, cls) })}
-            data-testid={`filter-${cls}`}
-          >
-            <ClassMark cls={cls} words />
-          </Menu.Item>
-        ))}
-        <Menu.Label>{t("list.filterVerdict")}</Menu.Label>
-        {VERDICTS.map((verdict) => (
-          <Menu.Item
-            key={verdict}
-            py={3}
-            leftSection={<Checkbox.Indicator size="xs" checked={filter.verdicts.includes(verdict)} />}
-            onClick={() => onFilter({ ...filter, verdicts: toggle(filter.verdicts, verdict) })}
-            data-testid={`filter-verdict-${verdict.replace("/", "")}`}
-          >
-            {verdictLabel(verdict)}
-          </Menu.Item>
-        ))}
-        <Menu.Label>{t("list.filterLeftover")}</Menu.Label>
-        {UNMATCHED_CAUSES.map((word) => (
-          <Menu.Item
-            key={word}
-            py={3}
-            leftSection={<Checkbox.Indicator size="xs" checked={filter.leftovers.includes(word)} />}
-            onClick={() => onFilter({ ...filter, leftovers: toggle(filter.leftovers, word) })}
-            title={t(`leftoverHelp.${word}`)}
-            data-testid={`filter-left-${word}`}
-          >
-            {t(`leftovers.${word}`)}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
-function Chips() {
-  const { t } = useTranslation();
-  const { address, update, clearFilter } = useSelection();
-  const { filter, query } = address;
-  const chips: { key: string; label: React.ReactNode; without: () => void }[] = [
-    ...filter.classes.map((cls) => ({
-      key: `class:${cls}`,
-      label: <ClassMark cls={cls} words />,
-      without: () => update({ filter: { ...filter, classes: filter.classes.filter((other) => other !== cls) } }),
-    })),
-    ...filter.verdicts.map((verdict) => ({
-      key: `verdict:${verdict}`,
-      label: verdictLabel(verdict),
-      without: () => update({ filter: { ...filter, verdicts: filter.verdicts.filter((other) => other !== verdict) } }),
-    })),
-  ];
-  // All causes together are one chip: calls without a partner.
-  if (
-    CAUSES_WITHOUT_PARTNER.every((word) => filter.leftovers.includes(word)) &&
-    filter.leftovers.length === CAUSES_WITHOUT_PARTNER.length
-  ) {
-    chips.push({
-      key: "left",
-      label: t("list.filterLeftover"),
-      without: () => update({ filter: { ...filter, leftovers: [] } }),
-    });
-  } else {
-    for (const word of filter.leftovers) {
-      const leftovers = filter.leftovers.filter((other) => other !== word);
-      chips.push({
-        key: `left:${word}`,
-        label: t("list.leftover", { cause: t(`leftovers.${word}`) }),
-        without: () => update({ filter: { ...filter, leftovers } }),
-      });
-    }
-  }
-  if (filter.api !== null) {
-    chips.push({
-      key: "api",
-      label: t("list.api", { api: filter.api }),
-      without: () => update({ filter: { ...filter, api: null } }),
-    });
-  }
-  if (filter.range) {
-    const [first, last] = filter.range;
-    chips.push({
-      key: "range",
-      label: t("list.range", { first, last }),
-      without: () => update({ filter: { ...filter, range: null } }),
-    });
-  }
-  if (query) chips.push({ key: "query", label: `“${query}”`, without: () => update({ query: "" }) });
-  return (
-    <div className={classes.chips} data-testid="chips">
-      {chips.map(({ key, label, without }) => (
-        <button key={key} type="button" className={`plain ${classes.chip}`} title={t("app.clear")} onClick={without}>
-          {label}
-          <Icon name="close" size={10} />
-        </button>
-      ))}
-      <Button variant="subtle" size="compact-xs" onClick={clearFilter} data-testid="clear-filter">
-        {t("list.clearFilter")}
-      </Button>
-    </div>
   );
 }

@@ -4,6 +4,7 @@ import type { Comparison } from "../../../api/types";
 import { SIDES, type Side } from "../../../base/comparison/sides";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
+import { Term } from "../../../widgets/late/Term";
 import { PrecheckLine } from "../../../widgets/marks/PrecheckMark";
 import { PrecheckWays } from "../../../widgets/marks/PrecheckWays";
 import classes from "../../../widgets/marks/PrecheckWays.module.css";
@@ -25,7 +26,7 @@ export function PrecheckBox({ node }: SectionProps) {
     <section className={panel.section} aria-label={t("alone.title")} data-testid="alone">
       {missing.length < SIDES.length && (
         <h3 className={panel.title}>
-          {t("alone.title")} <span className="dim">{t("alone.question")}</span>
+          <Term word="alone">{t("alone.title")}</Term> <span className="dim">{t("alone.question")}</span>
         </h3>
       )}
       {alone.error && <Failure problem={alone.error} />}
@@ -52,7 +53,9 @@ function HowTo({ sides, comparison }: { sides: readonly Side[]; comparison: Comp
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className={classes.summary} data-testid="alone-how">
         {sides.length === SIDES.length ? (
-          <strong>{t("alone.title")}</strong>
+          <strong>
+            <Term word="alone">{t("alone.title")}</Term>
+          </strong>
         ) : (
           sides.map((side) => t(`comparison.${side}`)).join()
         )}{" "}

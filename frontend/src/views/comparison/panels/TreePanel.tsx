@@ -1,7 +1,8 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { fetchNodes } from "../../../api/comparison/nodes";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
+import { useReach } from "../../../api/comparison/suspects";
 import { NO_FILTER } from "../../../base/address/address";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
@@ -10,6 +11,7 @@ import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { SearchResults } from "../../../widgets/lists/SearchResults";
 import { TreeView } from "../../../widgets/lists/TreeView";
 import { useTree } from "../../../widgets/lists/useTree";
+import { useSuspects } from "../selection/OriginsProvider";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Panels.module.css";
@@ -24,6 +26,11 @@ export function TreePanel() {
   const [text, setText] = useState("");
   const query = useDebounced(text.trim(), 250);
   const tree = useTree("comparisons", comparison.id, unit, selected, `${comparison.policy}/${comparison.job}`);
+  // What is drawn is asked about, a moment after it stands still.
+  const [drawn, setDrawn] = useState<readonly number[]>([]);
+  const { shown } = useSuspects();
+  const reach = useReach(comparison.id, unit, shown, { entries: useDebounced(drawn, 120) }).data;
+  const reached = useMemo(() => reach && { entries: new Set(reach.entries), name: reach.node }, [reach]);
   const found = useQuery({
     queryKey: ["comparisons", "data", comparison.id, "search", unit, query],
     queryFn: () =>
@@ -56,6 +63,8 @@ export function TreePanel() {
           verdicts
           failing={failing}
           label={t("tree.title")}
+          reached={reached}
+          onShown={setDrawn}
         />
       ) : (
         <SearchResults

@@ -1,19 +1,13 @@
 import { Button } from "@mantine/core";
-import { useCompareAgain } from "../../../api/changes";
 import { planUrl } from "../../../api/comparison/plans";
 import { usePlan } from "../../../api/comparison/summary";
-import type { ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../../api/types";
-import { navigate } from "../../../base/address/location";
+import type { JoinedSide, JoinedUnit, Summary } from "../../../api/types";
 import { ranksText, sortWays } from "../../../base/comparison/plan";
 import { formatCount } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Notes } from "../../../widgets/basic/Problems";
-import { Failure } from "../../../widgets/basic/States";
-import { PlanDialog as Dialog } from "../../../widgets/plan/PlanDialog";
-import type { DialogProps } from "../dialogs/dialogProps";
-import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./PlanNotes.module.css";
 
@@ -85,42 +79,6 @@ export function PlanNotes({ id, summary }: PlanNotesProps) {
         </details>
       </div>
     </Notes>
-  );
-}
-
-/** The editor of the plan; an edited one is compared as a comparison of its own, under the same options otherwise. */
-export function PlanDialog({ opened, onClose }: DialogProps) {
-  const { t } = useTranslation();
-  const comparison = useShownComparison();
-  const plan = usePlan(comparison.id);
-  const again = useCompareAgain();
-  const start = (parallel: string) =>
-    again.mutate(
-      { ...comparison, options: { ...comparison.options, parallel } },
-      { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) },
-    );
-  return (
-    <Dialog
-      opened={opened && plan.isSuccess}
-      onClose={onClose}
-      sides={comparison}
-      options={comparison.options as ComparisonOptions}
-      text={plan.data?.joined?.plan ?? null}
-      actions={(edited) => (
-        <>
-          <Button
-            disabled={edited === null}
-            loading={again.isPending}
-            onClick={() => edited !== null && start(edited)}
-            data-testid="plan-compare"
-          >
-            {t("comparison.again")}
-          </Button>
-          <span className="dim">{t("plan.againHint")}</span>
-          {again.error && <Failure problem={again.error} />}
-        </>
-      )}
-    />
   );
 }
 

@@ -1,8 +1,8 @@
-/** The origin that the banner shows, and the way to the next suspect: the other origins, then the strongest amplifiers. */
+/** The origin that the banner shows, and the way along the suspects. */
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useEffect, useState } from "react";
-import { amplifierOptions } from "../../../api/comparison/nodes";
-import type { NodeRow, Origin } from "../../../api/types";
+import { suspectsOptions, useSuspectList } from "../../../api/comparison/suspects";
+import type { Origin, Suspect, Suspects } from "../../../api/types";
 import { formatError } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
 import { useSay } from "./notice";
@@ -14,15 +14,44 @@ export interface OriginWalk {
   /** Index of the origin shown in the banner. */
   originIndex: number;
   moveOrigin: (delta: 1 | -1) => void;
-  /** On to the next origin, behind the last one to the amplifiers of this step and rank, then to the first origin again. */
+  /** On to the next suspect of the list, behind the last one to the first again. */
   moveSuspect: (delta: 1 | -1) => Promise<void>;
   moveToFirstOrigin: () => void;
+  showSuspect: (suspect: Suspect) => void;
+}
+
+/** The suspect whose reach is shown: the one under the mouse or with the focus, else the selected call where it is one. */
+export interface ShownSuspect {
+  suspects: Suspects | undefined;
+  /** Address of the call, in this step and rank; null: none. */
+  shown: string | null;
+  point: (address: string | null) => void;
 }
 
 const OriginContext = createContext<OriginWalk | null>(null);
+/** A context of its own: it changes with the mouse. */
+const SuspectContext = createContext<ShownSuspect | null>(null);
 
 export function useOriginWalk(): OriginWalk {
   return useRequired(OriginContext);
+}
+
+export function useSuspects(): ShownSuspect {
+  return useRequired(SuspectContext);
+}
+
+/** Suspects that are calls; a setting is none. */
+export function callsOf(suspects: Suspects | undefined): Suspect[] {
+  return (suspects?.items ?? []).filter((one) => one.address !== null);
+}
+
+/** Index of the origin that a suspect is, -1 where it is none. One call may be the origin of several causes, in the same order. */
+function originOf(suspect: Suspect, suspects: readonly Suspect[], origins: readonly Origin[]): number {
+  if (suspect.kind !== "origin" && suspect.kind !== "second") return -1;
+  const isSame = (one: Origin | Suspect) =>
+    one.node === suspect.node && one.step === suspect.step && one.rank === suspect.rank;
+  const nth = suspects.filter((one) => isSame(one) && one.number < suspect.number).length;
+  return origins.flatMap((origin, index) => (isSame(origin) ? [index] : []))[nth] ?? -1;
 }
 
 export function OriginsProvider({ children }: { children: ReactNode }) {
@@ -31,7 +60,9 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
   const { origins, notes } = useResult();
   const { id } = useShownComparison();
   const client = useQueryClient();
-  const { selected, unit, select, showOrigin } = useSelection();
+  const { selected, unit, update, showOrigin } = useSelection();
+  const { data: suspects } = useSuspectList(id, unit);
+  const [pointed, point] = useState<string | null>(null);
   // The origin visited last stays in the banner while the user looks at the calls around it.
   const [visited, setVisited] = useState<number | null>(null);
   const isSelected = (origin: Origin) =>
@@ -51,26 +82,42 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
     setVisited(index);
     showOrigin(origin);
   };
-  const showAmplifier = (row: NodeRow, at: number, of: number) => {
-    select(row.address);
-    const errors = { in: formatError(row.in_error, row.in_score), out: formatError(row.out_error, row.out_score) };
-    say(t("comparison.amplifierAt", { at, of, ...errors }));
+  const isHere = (one: Suspect) => one.step === unit?.step && one.rank === unit?.rank;
+  const isShown = (one: Suspect) => one.address === selected && isHere(one);
+  const showSuspect = (one: Suspect) => {
+    const index = originOf(one, callsOf(suspects), origins);
+    if (index >= 0) setVisited(index);
+    update({ step: one.step, rank: one.rank, node: one.address });
   };
   const moveSuspect = async (delta: 1 | -1) => {
-    const rows = unit ? (await client.fetchQuery(amplifierOptions(id, unit))).items : [];
-    const amplifier = rows.findIndex((row) => row.address === selected);
-    const total = origins.length + rows.length;
-    if (total === 0 || (total === 1 && here === 0)) return say(t("comparison.noOtherSuspect"));
-    const place = amplifier >= 0 && here < 0 ? origins.length + amplifier : originIndex;
-    const next = origins.length === 0 && amplifier < 0 ? 0 : (place + delta + total) % total;
-    const row = rows[next - origins.length];
-    return row ? showAmplifier(row, next - origins.length + 1, rows.length) : moveTo(next);
+    if (!unit) return; // not loaded yet
+    const calls = callsOf(await client.fetchQuery(suspectsOptions(id, unit)));
+    const isVisited = (one: Suspect) => isShown(one) && originOf(one, calls, origins) === originIndex;
+    const visitedAt = calls.findIndex(isVisited);
+    const at = visitedAt >= 0 ? visitedAt : calls.findIndex(isShown);
+    if (calls.length === 0 || (calls.length === 1 && at === 0)) return say(t("suspects.noOther"));
+    // From any other call on from the origin that the banner shows.
+    const start = calls.findIndex((one) => originOf(one, calls, origins) === originIndex);
+    const place = at >= 0 ? at : start;
+    const next = place < 0 && delta < 0 ? calls.length - 1 : (place + delta + calls.length) % calls.length;
+    const one = calls[next];
+    if (!one) return;
+    showSuspect(one);
+    const errors = { in: formatError(one.in_error, one.in_score), out: formatError(one.out_error, one.out_score) };
+    say(t("suspects.at", { at: next + 1, of: calls.length, kind: t(`suspects.kinds.${one.kind}`), ...errors }));
   };
   const walk = {
     originIndex,
     moveOrigin: (delta: 1 | -1) => moveTo((originIndex + delta + origins.length) % origins.length),
     moveSuspect,
     moveToFirstOrigin: () => moveTo(open),
+    showSuspect,
   };
-  return <OriginContext value={walk}>{children}</OriginContext>;
+  const selectedSuspect = callsOf(suspects).find(isShown)?.address ?? null;
+  const shown = { suspects, shown: pointed ?? selectedSuspect, point };
+  return (
+    <OriginContext value={walk}>
+      <SuspectContext value={shown}>{children}</SuspectContext>
+    </OriginContext>
+  );
 }

@@ -1,8 +1,10 @@
 import { useTranslation } from "../../../texts/useTranslation";
 import { Boundary } from "../../../widgets/basic/States";
+import { lazyPart } from "../../../widgets/late/lazyPart";
 import { useSelection } from "../selection/SelectionProvider";
-import { PathPanel } from "./PathPanel";
 import classes from "./Stage.module.css";
+
+const PathPanel = lazyPart(async () => (await import("./PathPanel")).PathPanel);
 
 /** What stands large in the place of tree and list, beside the evidence; the address names it. */
 export function Stage() {

@@ -1,4 +1,4 @@
-"""What a search (`domain.query`) asks of node pairs, as WHERE clauses."""
+"""What a search (`domain.search.terms`) asks of node pairs, as WHERE clauses."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select, true
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
-from dumpscope.domain.query import Bounds, Term, Words, parse
 from dumpscope.domain.records import State
+from dumpscope.domain.search.pattern import Pattern
+from dumpscope.domain.search.terms import Bounds, Term, Words, parse
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dump_queries.prechecks import alone_clause
 from dumpscope.index.dumps.catalogue import contains
 from dumpscope.index.pair_queries.notes import note_clause
 from dumpscope.index.pair_queries.paths.links import linked_calls
+from dumpscope.index.pair_queries.search.attributes import attribute_clause, pattern_clause
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
@@ -35,6 +37,7 @@ _ERRORS: Final[dict[str, tuple[ColumnElement[float], int]]] = {"in": (_PAIR.in_e
 _COLUMNS: Final[dict[str, ColumnElement[float]]] = {
     "score": _PAIR.severity, "inscore": _PAIR.in_score, "ratio": _PAIR.ratio, "confidence": _PAIR.confidence,
 }  # fmt: skip
+ABSORBED: Final = "absorbed"
 _NOT_NEGATIVE: Final = frozenset({"score", "inscore", "ratio"})
 """Numbers stored as -1 where there is none: no bound holds for them there."""
 
@@ -45,7 +48,10 @@ def search_clauses(connection: Connection, unit: StoredUnit, text: str) -> list[
 
 
 def _clause(connection: Connection, unit: StoredUnit, term: Term) -> ColumnElement[bool]:
-    clause = _numbers(term) if isinstance(term, Bounds) else _words(connection, unit, term)
+    if isinstance(term, Pattern):
+        clause = pattern_clause(connection, unit, term)
+    else:
+        clause = _numbers(term) if isinstance(term, Bounds) else _words(connection, unit, term)
     return not_(func.coalesce(clause, false())) if term.negated else clause
 
 
@@ -61,8 +67,21 @@ def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnEleme
         return _PAIR.id.in_([tables.key(unit.id, pair) for pair in found])
     if term.key == "alone":
         return alone_clause(unit, tuple(value.lower() for value in term.values))
+    if term.key in ("module", "line", "dtype", "shape"):
+        return attribute_clause(connection, unit, term.key, term.values)
+    if term.key == "class":
+        return or_(false(), *map(_class_clause, term.values))
     column, codes = _CODES[term.key]
     return column.in_([_code(term.key, value, codes) for value in term.values])
+
+
+def _class_clause(word: str) -> ColumnElement[bool]:
+    return absorbed() if word.lower() == ABSORBED else _PAIR.cls == _code("class", word, _CODES["class"][1])
+
+
+def absorbed() -> ColumnElement[bool]:
+    """Harmless itself, but with an input that is a No: a mark of its own in lists, and of the class benign."""
+    return and_(_PAIR.cls == CLASS_WORDS.index("benign"), _PAIR.verdict == VERDICT_WORDS.index("no"))
 
 
 def _code(key: str, value: str, codes: dict[str, int]) -> int:

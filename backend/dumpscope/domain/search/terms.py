@@ -1,7 +1,8 @@
 """The search language of call lists: `api:linear err>1e-2 class:origin,amplifier -relu "two words"`, parsed to terms.
 
-A term is a word (part of a name) or a key with values; all terms have to hold, `-` before one turns it round. What looks like a
-term with a key that there is not is an error, not a search for its text: it would find nothing, and silently.
+A term is a word (part of a name), an expression (`search.pattern`) or a key with values; all terms have to hold, `-` before one
+turns it round. What looks like a term with a key that there is not is an error, not a search for its text: it would find
+nothing, and silently.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from dumpscope.domain.search.pattern import Pattern, PatternFault, is_pattern, read_pattern
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
 
 WORD_KEYS: Final = (
-    "name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone", "reads", "feeds",
+    "name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone", "reads", "feeds", "module", "line",
+    "dtype", "shape",
 )  # fmt: skip
 """Keys whose values are words: `key:value` or `key:one,another`."""
 NUMBER_KEYS: Final = ("err", "in", "score", "inscore", "ratio", "confidence", "order")
@@ -25,7 +28,7 @@ ELSEWHERE: Final = {"rank": say("domain.rank_chosen_beside_search"), "step": say
 LONGEST: Final = 64
 """Terms of a search; more are refused."""
 
-_TOKEN: Final = re.compile(r'(?P<text>(?:[^\s"]|"[^"]*"?)+)')
+_TOKEN: Final = re.compile(r'(?P<text>-?/(?:[^/\\]|\\.)+/i?(?=\s|$)|(?:[^\s"]|"[^"]*"?)+)', re.DOTALL)
 _KEYED: Final = re.compile(r"(?P<key>[A-Za-z]+)(?P<op>:|>=|<=|>|<|=)(?P<rest>.*)", re.DOTALL)
 _HINT: Final = say(
     "domain.known_put_text_holds_such_sign",
@@ -55,7 +58,7 @@ class Bounds:
     negated: bool = False
 
 
-Term = Words | Bounds
+Term = Words | Bounds | Pattern
 
 
 def parse(text: str) -> list[Term]:
@@ -69,6 +72,11 @@ def parse(text: str) -> list[Term]:
 def _term(token: str, place: int) -> Term | None:
     negated = token.startswith("-") and len(token) > 1
     body = token[1:] if negated else token
+    if is_pattern(body):
+        try:
+            return read_pattern(body, negated)
+        except PatternFault as fault:
+            raise _wrong(token, place + len(token) - len(body) + fault.place, fault.what, say("pattern.hint")) from None
     keyed = None if body.startswith('"') else _KEYED.fullmatch(body)
     if keyed is None:
         word = _unquoted(body)
@@ -77,7 +85,7 @@ def _term(token: str, place: int) -> Term | None:
     if key in WORD_KEYS:
         if op not in (":", "="):
             raise _wrong(token, place, say("domain.takes_words_not", key=key, op=op))
-        values = tuple(filter(None, map(_unquoted, _split(rest))))
+        values = tuple(filter(None, map(_unquoted, [rest] if key == "shape" else _split(rest))))
         if not values:
             raise _wrong(token, place, say("domain.word_missing_after", key=key, op=op))
         return Words(key, values, negated)
@@ -125,5 +133,5 @@ def _unquoted(text: str) -> str:
     return text.replace('"', "")
 
 
-def _wrong(token: str, place: int, what: str) -> UsageError:
-    return UsageError(say("domain.character_search", what=what, token=f"{token!r}", place=place), hint=_HINT)
+def _wrong(token: str, place: int, what: str, hint: str = _HINT) -> UsageError:
+    return UsageError(say("domain.character_search", what=what, token=f"{token!r}", place=place), hint=hint)

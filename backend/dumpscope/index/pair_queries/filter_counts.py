@@ -1,0 +1,63 @@
+"""How many calls each entry of the filter would show, in one statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlalchemy import func, select
+
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, VERDICT_WORDS
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions
+from dumpscope.index.pair_queries.search.clauses import ABSORBED
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database
+
+_PAIR: Final = tables.node_pair.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterCounts:
+    """Calls by word. A call that is absorbed is benign too"""
+
+    classes: dict[str, int]
+    verdicts: dict[str, int]
+    leftovers: dict[str, int]
+
+
+def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> FilterCounts:
+    """What each word would show beside the search, the API, the range and the chosen words of the other two lists."""
+    searched = replace(filters, classes=(), verdicts=(), leftovers=())
+    columns = (_PAIR.cls, _PAIR.verdict, func.coalesce(_PAIR.leftover, 0))
+    with database.read() as connection:
+        where = conditions(connection, unit, searched)
+        conditions(connection, unit, filters)  # refuses unknown words
+        rows = connection.execute(select(*columns, func.count()).where(*where).group_by(*columns)).all()
+    classes = dict.fromkeys((*CLASS_WORDS, ABSORBED), 0)
+    verdicts = dict.fromkeys(VERDICT_WORDS, 0)
+    leftovers: dict[str, int] = {word: 0 for word in LEFTOVER_WORDS if word is not None}
+    for cls, verdict, leftover, count in rows:
+        verdict_word, leftover_word = VERDICT_WORDS[verdict], LEFTOVER_WORDS[leftover]
+        marks = _marks(CLASS_WORDS[cls], verdict_word)
+        by_class = _chosen(filters.classes, *marks)
+        by_verdict = _chosen(filters.verdicts, verdict_word)
+        by_leftover = _chosen(filters.leftovers, leftover_word)
+        if by_verdict and by_leftover:
+            for mark in marks:
+                classes[mark] += count
+        if by_class and by_leftover:
+            verdicts[verdict_word] += count
+        if by_class and by_verdict and leftover_word is not None:
+            leftovers[leftover_word] += count
+    return FilterCounts(classes=classes, verdicts=verdicts, leftovers=leftovers)
+
+
+def _marks(cls: str, verdict: str) -> tuple[str, ...]:
+    """Words of the filter that show such a call."""
+    return (cls, ABSORBED) if (cls, verdict) == ("benign", "no") else (cls,)
+
+
+def _chosen(wanted: tuple[str, ...], *words: str | None) -> bool:
+    """Whether a list of words lets a call through: an empty one lets all."""
+    return not wanted or any(word in wanted for word in words)

@@ -1,0 +1,1 @@
+"""Calls of a comparison over its steps and ranks."""

@@ -1,0 +1,158 @@
+"""Terms of a search about what a call is made of: names by expression, the modules around it, its lines of code, its tensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    and_,
+    any_,
+    cast,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from dumpscope.domain.records import Int64
+from dumpscope.domain.search.pattern import Pattern
+from dumpscope.errors import UsageError
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import storable
+from dumpscope.index.store.recent import Recent
+from dumpscope.texts import say
+
+_PAIR: Final = tables.node_pair.c
+_ENTRY: Final = tables.entry.c
+_KEPT: Final[Recent[tuple[Any, ...], Int64]] = Recent(24)
+"""Keys of the node pairs that the last expressions match."""
+
+
+def pattern_clause(connection: Connection, unit: StoredUnit, pattern: Pattern) -> ColumnElement[bool]:
+    """Either side's name matches. The databases have expressions of another syntax each, not in linear time; so the names are
+    read and matched here, once for an expression."""
+    found = _KEPT.get(
+        None if unit.stamp is None else (str(connection.engine.url), unit.stamp, unit.id, pattern.text, pattern.fold),
+        lambda: _matching(connection, unit, pattern),
+    )
+    if len(found) == 0:
+        return false()
+    if len(found) == unit.pairs:
+        return true()
+    if connection.dialect.name == "sqlite":
+        numbers = func.json_each(literal(json.dumps(found.tolist()))).table_valued("value")
+        return _PAIR.id.in_(select(numbers.c.value))
+    return _PAIR.id == any_(cast(literal(found.tolist(), ARRAY(BigInteger)), ARRAY(BigInteger)))
+
+
+def _matching(connection: Connection, unit: StoredUnit, pattern: Pattern) -> Int64:
+    matches = pattern.matcher()
+    first, last = tables.key_range(unit.id)
+    rows: Sequence[Any] = connection.execute(
+        select(_PAIR.id, _PAIR.name, _PAIR.golden_name).where(_PAIR.id.between(first, last)).order_by(_PAIR.id)
+    ).cursor.fetchall()
+    keys = [key for key, name, golden in rows if matches(name) or (golden is not None and matches(golden))]
+    return np.array(keys, dtype=np.int64)
+
+
+def attribute_clause(connection: Connection, unit: StoredUnit, key: str, values: Sequence[str]) -> ColumnElement[bool]:
+    """key: module, line, dtype or shape; any of the values. Raises UsageError."""
+    if key == "module":
+        return _inside(connection, unit, values)
+    sides = (_PAIR.target, unit.target), (_PAIR.golden, unit.golden)
+    if key == "line":
+        return or_(*(column.in_(_at_lines(connection, owner, values)) for column, owner in sides))
+    return or_(*(column.in_(_with_tensors(owner, key, values)) for column, owner in sides))
+
+
+def _like(connection: Connection, column: Any, wanted: str) -> ColumnElement[bool]:
+    """`*` stands for anything, letters of either case; what is around `wanted` comes with it."""
+    escaped = storable([wanted])[0].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%")
+    sqlite = connection.dialect.name == "sqlite"
+    clause: ColumnElement[bool] = column.like(escaped, escape="\\") if sqlite else column.ilike(escaped, escape="\\")
+    return clause
+
+
+def _inside(connection: Connection, unit: StoredUnit, values: Sequence[str]) -> ColumnElement[bool]:
+    """Modules whose path has these parts in a row, and all below them."""
+    place = tables.place.c
+    first, last = tables.key_range(unit.id)
+    name = func.coalesce(_PAIR.name, place.name)
+    forms = [f"Module.{form}.*" for value in values for form in (value, f"*.{value}")]
+    named = or_(*(or_(_like(connection, name, form), _like(connection, _PAIR.golden_name, form)) for form in forms))
+    top = (
+        select(place.id, place.pair)
+        .select_from(tables.place.outerjoin(tables.node_pair, _PAIR.id == tables.key_at(unit.id, place.pair)))
+        .where(place.id.between(first, last), named)
+    )
+    below = top.cte("below", recursive=True)
+    below = below.union(select(place.id, place.pair).join(below, place.parent == below.c.id))
+    return _PAIR.id.in_(select(tables.key_at(unit.id, below.c.pair)).where(below.c.pair.is_not(None)))
+
+
+def _at_lines(connection: Connection, owner: int, values: Sequence[str]) -> Select[Any]:
+    """Numbers of the nodes in whose call stack one of these lines is; a backward node has its forward call's stack."""
+    text, stack = tables.text.c, tables.stack.c
+    lines = [_line(value) for value in values]
+    forms = [f"*{file}{quote}, line {number}*" for file, number in lines for quote in ('"', "")]
+    frames = select(text.id).where(or_(*(_like(connection, text.text, form) for form in forms)))
+    if connection.dialect.name == "sqlite":
+        each = func.json_each(stack.frames).table_valued("value")
+        frame: ColumnElement[Any] = each.c.value
+    else:
+        each = func.jsonb_array_elements_text(cast(stack.frames, JSONB)).table_valued("value")
+        frame = cast(cast(each.c.value, String), BigInteger)
+    mine = _ENTRY.id.between(*tables.key_range(owner))
+    stacks = (
+        select(stack.id)
+        .select_from(tables.stack.join(each, true()))
+        .where(stack.id.in_(select(_ENTRY.stack).where(mine)), frame.in_(frames))
+    )
+    same = select(_ENTRY.label, _ENTRY.call).where(mine, _ENTRY.stack.in_(stacks), _ENTRY.label.is_not(None))
+    forward = and_(_ENTRY.stack.is_(None), tuple_(_ENTRY.label, _ENTRY.call).in_(same))
+    first, _last = tables.key_range(owner)
+    return select(_ENTRY.id - first).where(mine, _ENTRY.kind.is_not(None), or_(_ENTRY.stack.in_(stacks), forward))
+
+
+def _line(value: str) -> tuple[str, str]:
+    """File and number, with the sign that ends it; of `models.py` every line."""
+    file, colon, number = value.rpartition(":")
+    if not colon:
+        return value, ""
+    if not number.isdecimal() or not file:
+        raise UsageError(say("index.line_is_file_and_number", value=f"{value!r}"), hint=say("index.line_example"))
+    return file, f"{number},"
+
+
+def _with_tensors(owner: int, key: str, values: Sequence[str]) -> Select[Any]:
+    """Numbers of the nodes of which an input or output has one of these dtypes or shapes."""
+    item, text = tables.item.c, tables.text.c
+    first, last = tables.key_range(owner)
+    if key == "dtype":
+        wanted = [form.replace("*", "%") for value in values for form in (value.lower(), f"%.{value.lower()}")]
+        named = or_(*(func.lower(text.text).like(form) for form in wanted))
+    else:
+        named = or_(*(text.text.like(_shape(value)) for value in values))
+    return select(item.node).where(item.id.between(first, last), item[key].in_(select(text.id).where(named)))
+
+
+def _shape(value: str) -> str:
+    """`[2,3]`, `2x3` or `*,768` as shapes are stored, `*` for any sizes. Raises UsageError."""
+    sizes = [size.strip() for size in value.strip("[]() ").replace("x", ",").split(",")] if value.strip("[]() ") else []
+    if not all(size == "*" or size.isdecimal() for size in sizes):
+        raise UsageError(say("index.shape_is_sizes", value=f"{value!r}"), hint=say("index.shape_example"))
+    return f"[{','.join('%' if size == '*' else size for size in sizes)}]"
