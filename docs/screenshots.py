@@ -233,6 +233,13 @@ class Gallery:
             "home-browse": Screen("/", HOME, clicks=("browse",), then="[data-testid=path-picker] button"),
             "dump": Screen(dump, explored),
             "dump-nonfinite": Screen(f"{nonfinite}?do=overflow", ("[data-testid=findings]", "[role=treeitem]")),
+            **{
+                f"dump-{plot}": Screen(f"{nonfinite}?tab={plot}", (*explored, "[data-plot][data-drawn]"))
+                for plot in ("hist", "map", "order", "apis")
+            },
+            "dump-values": Screen(f"{nonfinite}?tab=values", (*explored, "[data-testid=values-grid]")),
+            "dump-help": Screen(nonfinite, explored, keys=("?",), then=DIALOG),
+            "dump-compare": Screen(f"{nonfinite}?do=compare", (*explored, DIALOG)),
             "dump-trends": Screen(f"{ranked}?do=trends", (*explored, DIALOG)),
             "dump-reproduce": Screen(f"{dump}?do=reproduce", (*explored, DIALOG)),
         }

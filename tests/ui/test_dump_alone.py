@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -61,6 +62,38 @@ def test_without_one_it_opens_at_the_first_call_and_says_so(page: Page, sound: s
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.embedding.0.forward")
     expect(page.get_by_test_id("opened-at")).to_contain_text("Opened at the first call: no NaN")
     expect(page.get_by_test_id("first-overflow")).to_have_count(0)
+
+
+def recorded_call(sizes: tuple[float, float]) -> dict[str, object]:
+    """A call as a dump of statistics has it, with the norms of its input and output."""
+    leaves = [
+        {
+            "type": "torch.Tensor",
+            "dtype": "torch.float32",
+            "shape": [4],
+            "Max": size,
+            "Min": 0.0,
+            "Mean": 0.1,
+            "Norm": size,
+        }
+        for size in sizes
+    ]
+    return {"input_args": [leaves[0]], "input_kwargs": {}, "output": [leaves[1]]}
+
+
+def test_without_nan_it_opens_where_a_number_grew_a_hundredfold(page: Page, server: Server, generated: Path) -> None:
+    folder = generated / "alone" / "growing" / "step0" / "rank0"
+    folder.mkdir(parents=True)
+    sizes = {"add": (1.0, 2.0), "mul": (2.0, 9000.0), "sub": (9000.0, 9001.0)}
+    data = {f"Torch.{name}.0.forward": recorded_call(one) for name, one in sizes.items()}
+    head = {"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None, "data": data}
+    (folder / "dump.json").write_text(json.dumps(head))
+    for name in ("construct", "stack"):
+        (folder / f"{name}.json").write_text("{}")
+    page.goto(ready(server, folder.parents[1]))
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Torch.mul.0.forward")
+    expect(page.get_by_test_id("opened-at")).to_have_text("Opened here: the norm grew a hundredfold in this call.")
+    expect(page.get_by_test_id("finding")).to_contain_text("growth")
 
 
 def test_an_address_with_a_call_opens_there(page: Page, broken: str) -> None:

@@ -2,7 +2,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { api, readReply } from "../client";
 import { PAGE_ROWS, type Unit } from "../records";
-import type { OverflowBelow, OverflowFinding } from "../types";
+import type { OverflowBelow } from "../types";
 
 /** By entry, of these rows; those of the rows asked for before stay until the new ones are here. */
 export function useOverflowBelow(
@@ -63,8 +63,14 @@ const BIRTHS = "origin,input,saturated,growth";
 const MOST_BIRTHS = 500;
 
 /** Calls where such a number was made or came in, in call order; of very many the first. */
-export async function fetchBirths(id: string, unit: Unit, signal: AbortSignal): Promise<OverflowFinding[]> {
-  const query = { ...unit, part: [BIRTHS], limit: MOST_BIRTHS };
-  const params = { path: { dump_id: id }, query };
-  return (await readReply(api().GET("/api/dumps/{dump_id}/findings", { params, signal }))).items;
+export function useBirths(id: string, unit: Unit, enabled: boolean) {
+  return useQuery({
+    queryKey: ["dumps", "data", id, "births", unit],
+    queryFn: async ({ signal }) => {
+      const query = { ...unit, part: [BIRTHS], limit: MOST_BIRTHS };
+      const params = { path: { dump_id: id }, query };
+      return (await readReply(api().GET("/api/dumps/{dump_id}/findings", { params, signal }))).items;
+    },
+    enabled,
+  });
 }

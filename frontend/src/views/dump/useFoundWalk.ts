@@ -1,7 +1,6 @@
 /** Ways between the calls where a number that is not finite, or at the limit of its dtype, was made or came in. */
-import { useQuery } from "@tanstack/react-query";
 import { fetchPlace } from "../../api/dump/nodes";
-import { fetchBirths } from "../../api/dump/overflow";
+import { useBirths } from "../../api/dump/overflow";
 import type { Unit } from "../../api/records";
 
 /** Finds the next such call behind (1) or before (-1) a call; null where there is none. */
@@ -10,11 +9,7 @@ export function useFoundWalk(
   unit: Unit,
   notable: boolean,
 ): (from: string | null, delta: 1 | -1) => Promise<string | null> {
-  const births = useQuery({
-    queryKey: ["dumps", "data", id, "births", unit],
-    queryFn: ({ signal }) => fetchBirths(id, unit, signal),
-    enabled: notable,
-  });
+  const births = useBirths(id, unit, notable);
   return async (from, delta) => {
     const rows = births.data ?? [];
     if (rows.length === 0) return null;
