@@ -31,11 +31,13 @@ interface Asked {
   params?: { path?: Fields; query?: Fields };
   body?: unknown;
   signal?: AbortSignal;
+  /** How an answer is read that is not JSON. */
+  parseAs?: "blob";
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** openapi-fetch's types over the few lines of it that this page needs: paths with names in braces, lists, JSON. */
+/** openapi-fetch's types over the few lines of it that this page needs: paths with names in braces, lists, JSON, files. */
 const client = Object.fromEntries(
   METHODS.map((method) => [method, (path: string, asked?: Asked) => send(method, path, asked ?? {})]),
 ) as unknown as Client<paths>;
@@ -44,7 +46,7 @@ export function api(): Client<paths> {
   return client;
 }
 
-async function send(method: string, path: string, { params = {}, body, signal }: Asked): Promise<Reply<unknown>> {
+async function send(method: string, path: string, { params = {}, body, signal, parseAs }: Asked): Promise<Reply<unknown>> {
   const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(String(params.path?.[name])));
   const url = mountPrefix().replace(/\/$/, "") + filled + toQuery(params.query ?? {});
   const response = await fetch(url, {
@@ -53,6 +55,7 @@ async function send(method: string, path: string, { params = {}, body, signal }:
     ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
     ...(signal ? { signal } : {}),
   });
+  if (response.ok && parseAs === "blob") return { data: await response.blob(), response };
   const text = await response.text();
   const parsed = parse(text);
   return response.ok ? { data: text === "" ? undefined : parsed, response } : { error: parsed ?? text, response };
