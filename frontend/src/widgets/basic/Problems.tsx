@@ -23,7 +23,7 @@ export function Notes({ label, warn = true, testId, children }: NotesProps) {
       warn={warn}
       testId={testId}
       opened={early}
-      fallback={<NotesButton label={label} warn={warn} onClick={() => setEarly(true)} />}
+      fallback={<NotesButton label={label} warn={warn} onClick={() => setEarly(true)} data-testid={testId} />}
     >
       {children}
     </Popup>
