@@ -22,7 +22,8 @@ export function Suspects() {
   const { address, update } = useSelection();
   const listId = useId();
   const calls = callsOf(suspects);
-  if (!suspects || calls.length === 0) return null;
+  const only = suspects?.items.length === 1 && calls[0]?.kind === "origin" && !suspects.blind; // the banner says all of it
+  if (!suspects || calls.length === 0 || (only && address.suspects !== true)) return null;
   const counts = KINDS.map((kind) => ({ kind, count: suspects.items.filter((one) => one.kind === kind).length }));
   const obvious = calls.filter((one) => one.kind === "origin" || one.kind === "second").length === 1;
   const open = address.suspects ?? !obvious;

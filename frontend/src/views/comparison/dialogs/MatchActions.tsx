@@ -1,15 +1,16 @@
-import { Button } from "@mantine/core";
+import { ActionIcon, Button, Tooltip } from "@mantine/core";
 import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
 import type { NodeDetail } from "../../../api/types";
 import { nameOnSide, onlySide } from "../../../base/comparison/unmatched";
 import { useTranslation } from "../../../texts/useTranslation";
+import { Icon } from "../../../widgets/basic/Icon";
 import { describeProblem, Failure } from "../../../widgets/basic/States";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Matching.module.css";
 
-/** Buttons that match or unmatch the selected call. */
+/** Buttons that match or unmatch the selected call: a pair seldom needs them, a call without a partner asks for one. */
 export function MatchActions({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   const say = useSay();
@@ -24,6 +25,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
       ((edit.target !== null && edit.target === names.target) ||
         (edit.golden !== null && edit.golden === names.golden)),
   );
+  const find = () => update({ dialog: "match" });
   const part = () =>
     change.mutate(
       { kind: "unmatch", side: "target", node: names.target ?? node.name },
@@ -31,12 +33,28 @@ export function MatchActions({ node }: { node: NodeDetail }) {
     );
   return (
     <div className={classes.actions}>
-      <Button variant="default" size="compact-xs" onClick={() => update({ dialog: "match" })} data-testid="match-with">
-        {t("matching.with")}
-      </Button>
-      {onlySide(node) === null && (
-        <Button variant="subtle" size="compact-xs" loading={change.isPending} onClick={part} data-testid="unmatch">
-          {t("matching.part")}
+      {onlySide(node) === null ? (
+        <>
+          <Tooltip label={`${t("matching.with")} (m)`}>
+            <ActionIcon size="sm" aria-label={t("matching.with")} onClick={find} data-testid="match-with">
+              <Icon name="pair" size={12} />
+            </ActionIcon>
+          </Tooltip>
+          <Tooltip label={t("matching.part")}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("matching.part")}
+              loading={change.isPending}
+              onClick={part}
+              data-testid="unmatch"
+            >
+              <Icon name="unpair" size={12} />
+            </ActionIcon>
+          </Tooltip>
+        </>
+      ) : (
+        <Button variant="default" size="compact-xs" onClick={find} data-testid="match-with">
+          {t("matching.with")}
         </Button>
       )}
       {waits && (

@@ -30,7 +30,7 @@ export function EvidencePanel() {
   const { t } = useTranslation();
   const { address, update, selected } = useSelection();
   const { node, nodeProblem } = useSelectedCall();
-  const dock = useSplit("plot", Math.round(Math.min(420, Math.max(206, window.innerHeight * 0.258))), 150, 900);
+  const dock = useSplit("plot", Math.round(Math.min(420, Math.max(196, window.innerHeight * 0.245))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
     <div className={classes.panel} data-testid="evidence">
@@ -153,6 +153,7 @@ function Reason({ node }: { node: NodeDetail }) {
           </span>
         )}
         <TicketButton node={node} paragraph={paragraph} />
+        {only === null && <MatchActions node={node} />}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long paragraph scrolls, which must be possible by keyboard too */}
       <p className={`${classes.reason} ${classes.paragraph}`} tabIndex={0} data-testid="why">
@@ -210,7 +211,7 @@ function Reason({ node }: { node: NodeDetail }) {
             </button>
           )}
         </nav>
-        <MatchActions node={node} />
+        {only !== null && <MatchActions node={node} />}
       </div>
     </header>
   );

@@ -22,13 +22,12 @@ export function PrecheckBox({ node }: SectionProps) {
   const { checked } = useUnitPrecheck(comparison.id, unit);
   if (node.kind !== "api") return null;
   const missing = SIDES.filter((side) => checked && checked[side].total === 0);
+  if (missing.length === SIDES.length) return null;
   return (
     <section className={panel.section} aria-label={t("alone.title")} data-testid="alone">
-      {missing.length < SIDES.length && (
-        <h3 className={panel.title}>
-          <Term word="alone">{t("alone.title")}</Term> <span className="dim">{t("alone.question")}</span>
-        </h3>
-      )}
+      <h3 className={panel.title}>
+        <Term word="alone">{t("alone.title")}</Term> <span className="dim">{t("alone.question")}</span>
+      </h3>
       {alone.error && <Failure problem={alone.error} />}
       {SIDES.map((side) => {
         const told = alone.data?.[side];
@@ -41,6 +40,20 @@ export function PrecheckBox({ node }: SectionProps) {
         );
       })}
       {missing.length > 0 && <HowTo sides={missing} comparison={comparison} />}
+    </section>
+  );
+}
+
+/** How to ask that, where neither side was; it stands behind what is known of the call. */
+export function PrecheckUnasked({ node }: SectionProps) {
+  const comparison = useShownComparison();
+  const { unit } = useSelection();
+  const { t } = useTranslation();
+  const { checked } = useUnitPrecheck(comparison.id, unit);
+  if (node.kind !== "api" || !checked || SIDES.some((side) => checked[side].total > 0)) return null;
+  return (
+    <section className={panel.section} aria-label={t("alone.title")} data-testid="alone">
+      <HowTo sides={SIDES} comparison={comparison} />
     </section>
   );
 }

@@ -3,7 +3,7 @@ import type { ComponentType } from "react";
 import type { PanelKey } from "../../../base/address/keys";
 import { FlowPanel } from "./FlowPanel";
 import { InputsPanel } from "./InputsPanel";
-import { PrecheckBox } from "./PrecheckBox";
+import { PrecheckBox, PrecheckUnasked } from "./PrecheckBox";
 import { RanksPanel } from "./RanksPanel";
 import { StackPanel } from "./StackPanel";
 import type { SectionProps } from "./sectionProps";
@@ -21,5 +21,6 @@ export const SECTIONS: readonly SectionEntry[] = [
   { id: "stack", key: "s", Section: StackPanel },
   { id: "inputs", key: "i", Section: InputsPanel },
   { id: "ranks", Section: RanksPanel },
+  { id: "unasked", Section: PrecheckUnasked, fresh: true },
   { id: "flow", key: "d", help: "flowSection", Section: FlowPanel, fresh: true },
 ];
