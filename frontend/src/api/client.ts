@@ -46,7 +46,11 @@ export function api(): Client<paths> {
   return client;
 }
 
-async function send(method: string, path: string, { params = {}, body, signal, parseAs }: Asked): Promise<Reply<unknown>> {
+async function send(
+  method: string,
+  path: string,
+  { params = {}, body, signal, parseAs }: Asked,
+): Promise<Reply<unknown>> {
   const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(String(params.path?.[name])));
   const url = mountPrefix().replace(/\/$/, "") + filled + toQuery(params.query ?? {});
   const response = await fetch(url, {
