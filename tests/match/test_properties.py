@@ -5,14 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from same_units import assert_same
 
 from dumpscope.domain.facts import VERDICT_WORDS, Method
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
-from dumpscope.domain.result import Unit
 from dumpscope.match import Matched, match
 from dumpscope.pipeline.compare import in_process
 from dumpscope.pipeline.compare.in_process import compare_layouts
@@ -104,10 +103,3 @@ def test_the_number_of_workers_changes_nothing(dumps: Path, kind: str, monkeypat
         assert other.answer == one.answer
         for mine, theirs in zip(one.units, other.units, strict=True):
             assert_same(mine, theirs)
-
-
-def assert_same(one: Unit, other: Unit) -> None:
-    for part in ("pairs", "items", "item_opinions", "node_opinions"):
-        mine, theirs = getattr(one, part), getattr(other, part)
-        for name in mine.__dataclass_fields__:
-            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=f"{part}.{name}")

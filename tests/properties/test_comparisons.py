@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
+from same_units import assert_same
 
 from dumpscope.domain.facts import METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.options import Options
@@ -41,13 +42,6 @@ def compared(target: Path, golden: Path, *, jobs: int = 1, **options: Any) -> Ou
 def told(outcome: Outcome) -> str:
     """Everything that the answer says, as one text."""
     return "".join(json_text(outcome.answer, None))
-
-
-def assert_same(one: Unit, other: Unit) -> None:
-    for part in ("pairs", "items", "item_opinions", "node_opinions"):
-        mine, theirs = getattr(one, part), getattr(other, part)
-        for name in mine.__dataclass_fields__:
-            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=f"{part}.{name}")
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
