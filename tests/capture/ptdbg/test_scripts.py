@@ -25,8 +25,9 @@ FORWARD = [
 def start(script: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     text = (SCRIPTS / f"{script}.py").read_text(encoding="utf-8")
     assert text.count(OLD_IMPORT) == 1
-    Path(f"{script}.py").write_text(text.replace(OLD_IMPORT, NEW_IMPORT), encoding="utf-8")
-    Path("net.py").write_bytes((SCRIPTS / "net.py").read_bytes())
+    for name, content in ((script, text.replace(OLD_IMPORT, NEW_IMPORT)), ("net", (SCRIPTS / "net.py").read_text())):
+        if not Path(f"{name}.py").exists():  # a rank that has begun may be reading it
+            Path(f"{name}.py").write_text(content, encoding="utf-8")
     return subprocess.Popen(
         [warm_python(), f"{script}.py", *arguments],
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
