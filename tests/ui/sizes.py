@@ -16,12 +16,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
 from sqlalchemy import Connection, func, select, text
 
+from dumpscope.domain.facts import Spread
 from dumpscope.domain.options import Options
 from dumpscope.index.comparisons.catalogue import create_comparison, find_unit, get_comparison, store_answer
 from dumpscope.index.comparisons.store_results import comparison_serial
 from dumpscope.index.store import tables
+from dumpscope.index.store.codec import pack_spread, unpack_spread
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.index.store.owners import UNITS, draft
 
@@ -70,7 +73,7 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
         with draft(database, UNITS, serial, values) as made:
             base = tables.key(made.id)
             made.append(tables.item_pair, _columns([[base + place, *row[1:]] for place, row in enumerate(items)]))
-            made.append(tables.flow, _columns([[base, *row[1:]] for row in flow]))
+            made.append(tables.flow, _columns([[base, row[1], _repeated(row[2], pairs)] for row in flow]))
             with database.write() as connection:
                 _repeat(connection, unit.id, made.id, pairs)
         counts = replace(old.answer.counts, nodes=pairs)
@@ -78,6 +81,19 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
         return new
     finally:
         database.close()
+
+
+def _repeated(packed: bytes | None, pairs: int) -> bytes | None:
+    """How differences went on, again and again until there are `pairs` calls."""
+    if packed is None:
+        return None
+    one = unpack_spread(packed)
+    count = len(one.differs)
+    times = -(-pairs // count)
+    shift = np.repeat(np.arange(times, dtype=np.int32) * count, len(one.reader))
+    reader, maker = np.tile(one.reader, times) + shift, np.tile(one.maker, times) + shift
+    kept = reader < pairs
+    return pack_spread(Spread(reader=reader[kept], maker=maker[kept], differs=np.tile(one.differs, times)[:pairs]))
 
 
 def _columns(rows: list[list[Any]]) -> list[list[Any]]:
