@@ -20,7 +20,7 @@ import { HelpOverlay, PaletteDialog } from "../../widgets/page/overlays";
 import { Palette } from "../../widgets/page/Palette";
 import { Banner } from "./banner/Banner";
 import { DialogSet, Dialogs } from "./dialogs/Dialogs";
-import { WaitingMatches } from "./dialogs/MatchActions";
+import { WaitingMatches } from "./dialogs/WaitingMatches";
 import type { Panel } from "./PanelSwitch";
 import { Mode, Sides } from "./Sides";
 import { NoticeProvider, useNotice } from "./selection/notice";

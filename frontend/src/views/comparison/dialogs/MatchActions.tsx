@@ -1,10 +1,10 @@
 import { ActionIcon, Button, Tooltip } from "@mantine/core";
-import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
+import { useHandChange, useHandMatches } from "../../../api/comparison/matches";
 import type { NodeDetail } from "../../../api/types";
 import { nameOnSide, onlySide } from "../../../base/comparison/unmatched";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
-import { describeProblem, Failure } from "../../../widgets/basic/States";
+import { Failure } from "../../../widgets/basic/States";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
@@ -66,39 +66,5 @@ export function MatchActions({ node }: { node: NodeDetail }) {
       )}
       {change.error && <Failure problem={change.error} />}
     </div>
-  );
-}
-
-/** A bar above the panels while some matches made by hand are not in the result yet. */
-export function WaitingMatches() {
-  const { t } = useTranslation();
-  const { id: comparison } = useShownComparison();
-  const { unit, update } = useSelection();
-  const edits = useHandMatches(comparison, unit);
-  const apply = useApplyMatches(comparison);
-  const change = useHandChange(comparison, unit);
-  const waiting = edits.data?.waiting ?? 0;
-  if (waiting === 0) return null;
-  const problem = apply.error ?? change.error;
-  return (
-    <section className={`panel ${classes.bar}`} aria-label={t("matching.list")} data-testid="matches-wait">
-      <span>{t("matching.waiting", { count: waiting })}</span>
-      <Button size="compact-xs" loading={apply.isPending} onClick={() => apply.mutate()} data-testid="apply">
-        {t("comparison.again")}
-      </Button>
-      <Button
-        size="compact-xs"
-        variant="default"
-        loading={change.isPending}
-        onClick={() => change.mutate({ kind: "undo" })}
-        data-testid="undo"
-      >
-        {t("matching.undo")}
-      </Button>
-      <Button size="compact-xs" variant="subtle" onClick={() => update({ dialog: "matches" })}>
-        {t("matching.show")}
-      </Button>
-      {problem && <span role="alert">{describeProblem(problem).detail}</span>}
-    </section>
   );
 }
