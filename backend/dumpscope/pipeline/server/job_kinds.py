@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, ConflictError, LimitError, NotFoundError, Problem
+from dumpscope.errors import CancelledError, ConflictError, FullDiskError, LimitError, NotFoundError, Problem
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump
 from dumpscope.index.store.database import Database
@@ -95,7 +95,7 @@ def record_end(database: Database, job: Job) -> None:
         if job.kind == "ingest":
             if get_dump(database, job.subject).job in (None, job.id):
                 change_dump(database, job.subject, status="failed", error=error)
-                if error["error"] == LimitError.code:
+                if error["error"] in (LimitError.code, FullDiskError.code):
                     _remove_files(get_dump(database, job.subject))
         elif job.kind == "compare":
             if get_comparison(database, job.subject).job in (None, job.id):
