@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -111,7 +111,7 @@ class _Asked:
                 page = html_page(state.database, answer, units, check)
             return Response(page, headers=headers, media_type=EXPORTS[kind])
         if kind == "csv":
-            text = chain(["\ufeff"] if self.bom else [], csv_text(state.database, units, filters))
+            text: Iterator[str] = chain(["\ufeff"] if self.bom else [], csv_text(state.database, units, filters))
         elif kind == "json":
             text = json_document(state.database, answer, units, filters, pairs=self.pairs)
         else:
