@@ -352,6 +352,7 @@ def _answer(text: str | None) -> Answer | None:
         joined=joined_from(data.get("joined")),
         coverage=coverage_from(data.get("coverage")),
         suspects=[Suspect(**one) for one in data.get("suspects", ())],
+        older="suspects" not in data,
     )
 
 
