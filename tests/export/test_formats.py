@@ -361,7 +361,7 @@ def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None
     }  # fmt: skip
     assert set(found["origins"][0]) == {
         "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "ranks", "spread", "stack",
-        "evidence_said", "advice_said", "frames", "hidden", "module", "called_at",
+        "evidence_said", "advice_said", "frames", "hidden", "module", "called_at", "steps",
     }  # fmt: skip
     assert set(found["first_no"]) == {
         "step",

@@ -2083,8 +2083,9 @@ export interface components {
         };
         /**
          * Facts
-         * @description `same`: what is the same on both sides, and so ruled out; `left_out`: items that are not judged, by rule. `reads` is null
-         *     if the call has more than 100 items, `inherits` if it does not differ or the result does not tell.
+         * @description `repeats`: the origin of an earlier step whose fault this is again; `same`: what is the same on both sides, and so ruled
+         *     out; `left_out`: items that are not judged, by rule. `reads` is null if the call has more than 100 items, `inherits` if it
+         *     does not differ or the result does not tell.
          */
         Facts: {
             /** Differs */
@@ -2098,6 +2099,7 @@ export interface components {
             left_out: {
                 [key: string]: number;
             };
+            repeats: components["schemas"]["Repeats"] | null;
         };
         /**
          * FailingCall
@@ -2995,6 +2997,7 @@ export interface components {
          * Origin
          * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
          *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
+         *     `steps`: later steps in which the same call goes wrong again on the same rank.
          */
         Origin: {
             /** Step */
@@ -3026,6 +3029,8 @@ export interface components {
             path: string[];
             /** Ranks */
             ranks: number[];
+            /** Steps */
+            steps: number[];
             /** Spread */
             spread: components["schemas"]["Reached"][];
             /** Stack */
@@ -3917,6 +3922,18 @@ export interface components {
             pairs: number;
         };
         /**
+         * Repeats
+         * @description Where the same call went wrong first.
+         */
+        Repeats: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+        };
+        /**
          * RowOutput
          * @description The first output tensor of a call. `largest`: its largest magnitude
          */
@@ -4149,7 +4166,7 @@ export interface components {
          * Summary
          * @description `problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
          *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
-         *     result of an older version.
+         *     result of an older version; `older`: that version found no suspects and kept nothing of what inherits a difference.
          */
         Summary: {
             /** Schema */
@@ -4191,6 +4208,8 @@ export interface components {
              */
             outcome: "agrees" | "diverged" | "not_fully_judged";
             coverage: components["schemas"]["Coverage"] | null;
+            /** Older */
+            older: boolean;
         };
         /**
          * Suspect

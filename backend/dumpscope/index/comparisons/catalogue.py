@@ -53,12 +53,6 @@ class ComparisonRow:
     reference: str | None = None
     reference_name: str | None = None
 
-    @property
-    def title(self) -> str:
-        """Its name; one that nobody changed can be said in any language."""
-        usual = say("report.title", target=self.target_name, golden=self.golden_name)
-        return usual if self.name == usual else self.name
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUnit:
@@ -352,6 +346,7 @@ def _answer(text: str | None) -> Answer | None:
         joined=joined_from(data.get("joined")),
         coverage=coverage_from(data.get("coverage")),
         suspects=[Suspect(**one) for one in data.get("suspects", ())],
+        older="suspects" not in data,
     )
 
 
