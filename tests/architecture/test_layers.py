@@ -84,6 +84,7 @@ REASONS: Final = {
             "backend/dumpscope/api/ingest.py",
             "backend/dumpscope/api/http/proxy_prefix.py",
             "backend/dumpscope/api/routes/comparisons/notes.py",
+            "backend/dumpscope/api/routes/comparisons/source.py",
             "backend/dumpscope/api/routes/dumps/runs.py",
             "backend/dumpscope/api/routes/dumps/sample.py",
             "backend/dumpscope/api/routes/dumps/uploads.py",

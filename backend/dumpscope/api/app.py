@@ -29,6 +29,7 @@ from dumpscope.api.routes.comparisons import (
     plans,
     policies,
     results,
+    source,
     suspects,
     trends,
 )
@@ -95,6 +96,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     for module in (
         health,
         metrics,
+        source,  # before dumps and results, whose node names hold slashes
         dumps,
         uploads,
         transfers,

@@ -64,6 +64,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/nodes/{name}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Pair Source
+         * @description The lines around the user's own line of a call's stack, 8 above and below, of both sides; lines that only one side has are
+         *     rows of their own.
+         */
+        get: operations["pair_source_api_comparisons__comparison_id__nodes__name__source_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/nodes/{name}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Source
+         * @description The same of a call of one dump, as `target`; `golden` is null.
+         */
+        get: operations["dump_source_api_dumps__dump_id__nodes__name__source_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -4074,6 +4115,82 @@ export interface components {
             ranks: number[];
         };
         /**
+         * Source
+         * @description `same`: the lines are equal on both sides; `whole`: so are the whole files (null: one of them is not known). A side is null
+         *     if the call is not there.
+         */
+        Source: {
+            target: components["schemas"]["SourceSide"] | null;
+            golden: components["schemas"]["SourceSide"] | null;
+            /** Same */
+            same: boolean;
+            /** Whole */
+            whole: boolean | null;
+            /** Rows */
+            rows: components["schemas"]["SourceRow"][];
+        };
+        /**
+         * SourceLine
+         * @description `number` counts from 1; a long line is cut and ends in …
+         */
+        SourceLine: {
+            /** Number */
+            number: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * SourceRow
+         * @description Lines that stand beside each other. `kind`: `plain` where only one side is known, `same`, `changed` (two different lines),
+         *     or the only side that has it; `at`: the line that made the call.
+         */
+        SourceRow: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "plain" | "same" | "changed" | "target" | "golden";
+            /** At */
+            at: boolean;
+            target: components["schemas"]["SourceLine"] | null;
+            golden: components["schemas"]["SourceLine"] | null;
+        };
+        /**
+         * SourceSide
+         * @description The line of the call stack that is shown (the innermost of the user's own code, else of a library of models), and where the
+         *     text comes from: `recorded` with the dump, `read` now from `path` below a source root, or `missing`. `now`: the number of the
+         *     line in that text, null if it is not there; `matches`: whether that line is the one that the call stack holds (null: it holds
+         *     none); `changed`: the file was changed after the program had loaded it. `text` and `said` tell all that in sentences, or why
+         *     there is no source and how to get it.
+         */
+        SourceSide: {
+            /** File */
+            file: string;
+            /** Line */
+            line: number | null;
+            /** Function */
+            function: string;
+            /** Code */
+            code: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "recorded" | "read" | "missing";
+            /** Path */
+            path: string | null;
+            /** Now */
+            now: number | null;
+            /** Matches */
+            matches: boolean | null;
+            /** Changed */
+            changed: boolean;
+            /** Text */
+            text: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+        };
+        /**
          * StackFrame
          * @description One text of a call stack, in its order. `own`: the user's own code, not Python's or a framework's; `code`: the source
          *     line, empty if the dump has none. A text of an unknown form is completely in `file`, and `line` is null.
@@ -4893,6 +5010,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Rules"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pair_source_api_comparisons__comparison_id__nodes__name__source_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_source_api_dumps__dump_id__nodes__name__source_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Source"];
                 };
             };
             /** @description What went wrong. */
