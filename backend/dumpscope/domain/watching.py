@@ -137,7 +137,7 @@ class Seen:
 
     since: when the condition began, by the server's clock, seconds since the epoch
     step: the newest; calls: recorded in it so far, if a journal tells; whole: steps that are whole
-    why: what makes the folder unreadable
+    why: what makes the folder unreadable, why_said: its phrases
     """
 
     condition: Condition = "waiting"
@@ -146,11 +146,12 @@ class Seen:
     calls: int | None = None
     whole: list[int] = field(default_factory=list)
     why: str | None = None
+    why_said: list[dict[str, Any]] | None = None
 
     def then(self, condition: Condition, now: float, **changed: Any) -> Seen:
         """The next one; `since` stays while the condition does."""
         since = self.since if condition == self.condition else now
-        return replace(self, condition=condition, since=since, **{"why": None, **changed})
+        return replace(self, condition=condition, since=since, **{"why": None, "why_said": None, **changed})
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -1933,7 +1933,7 @@ export interface components {
         };
         /**
          * Dump
-         * @description `watch`: what keeps an eye on its folder; null: nobody does
+         * @description `uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder
          */
         Dump: {
             /** Id */
@@ -1972,6 +1972,11 @@ export interface components {
             created: string;
             /** Problems */
             problems: components["schemas"]["Problem"][];
+            /**
+             * Uploaded
+             * @default false
+             */
+            uploaded: boolean;
             watch?: components["schemas"]["Watch"] | null;
         };
         /** DumpChange */
@@ -2897,17 +2902,7 @@ export interface components {
             name?: string | null;
             /** Partner Path */
             partner_path?: string | null;
-            /**
-             * @default {
-             *       "policy": "default",
-             *       "fuzzy": false,
-             *       "rename": [],
-             *       "steps": [],
-             *       "ranks": [],
-             *       "tensors": true
-             *     }
-             */
-            options: components["schemas"]["ComparisonOptions"];
+            options?: components["schemas"]["ComparisonOptions"] | null;
         };
         /**
          * NodeAlone
@@ -4919,6 +4914,8 @@ export interface components {
             whole: number[];
             /** Why */
             why: string | null;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][] | null;
             /** New Steps */
             new_steps: number[];
             /** New Ranks */

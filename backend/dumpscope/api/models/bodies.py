@@ -63,7 +63,7 @@ class NewWatch(WatchPair):
     path: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
     name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
     partner_path: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
-    options: ComparisonOptions = ComparisonOptions()
+    options: ComparisonOptions | None = None
 
 
 class NewPlan(BaseModel):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, AliasPath, Field
 
-from dumpscope.api.models.base import Error, Frames, Moment, Problems, Real, Stack, Wire
+from dumpscope.api.models.base import Error, Frames, Moment, Phrase, Problems, Real, Stack, Wire
 from dumpscope.domain.watching import Condition
 
 
@@ -29,13 +29,14 @@ class Watch(Wire):
     calls: Annotated[int | None, Field(validation_alias=AliasPath("seen", "calls"))]
     whole: Annotated[list[int], Field(validation_alias=AliasPath("seen", "whole"))]
     why: Annotated[str | None, Field(validation_alias=AliasPath("seen", "why"))]
+    why_said: Annotated[list[Phrase] | None, Field(validation_alias=AliasPath("seen", "why_said"))]
     new_steps: list[int]
     new_ranks: list[int]
     created: Moment
 
 
 class Dump(Wire):
-    """`watch`: what keeps an eye on its folder; null: nobody does"""
+    """`uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder"""
 
     id: str
     name: str
@@ -54,6 +55,7 @@ class Dump(Wire):
     bytes: int
     created: Moment
     problems: Problems
+    uploaded: Annotated[bool, Field(validation_alias=AliasChoices("uploaded", "owned"))] = False
     watch: Watch | None = None
 
 

@@ -36,7 +36,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.readers.discover import dump_root
 from dumpscope.readers.glance import count_calls, list_places, list_steps, look_at
-from dumpscope.texts import say
+from dumpscope.texts import said_of, say
 
 MOST: Final = 256
 """Ranks of a dump that one look goes into."""
@@ -172,7 +172,8 @@ class Watcher:
                 return before.then("waiting", clock)
             self._list(memory, now)
         except UnreadableError as error:
-            return before.then("unreadable", clock, why=str(error))
+            why = str(error)
+            return before.then("unreadable", clock, why=why, why_said=said_of(why))
         for place in memory.places.due(MOST):
             sight = look_at(place.folder, memory.places.sight(place.folder))
             memory.places.see(now, place.folder, sight)

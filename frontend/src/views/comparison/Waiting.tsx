@@ -9,6 +9,7 @@ import { useTranslation } from "../../texts/useTranslation";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link } from "../../widgets/basic/navigation";
 import { Failure } from "../../widgets/basic/States";
+import { NotifyButton } from "../../widgets/watch/NotifyButton";
 import classes from "./ComparisonView.module.css";
 
 /** A comparison that has no result, or none yet. */
@@ -36,6 +37,7 @@ export function Waiting({ comparison }: { comparison: Comparison }) {
             </p>
           )}
           <p className={`${classes.hint} dim`}>{t("comparison.provisional")}</p>
+          <NotifyButton />
           {cancel.error && <Failure problem={cancel.error} />}
         </section>
       )}

@@ -38,7 +38,7 @@ router = APIRouter(tags=["watches"])
 @router.post("/watches", status_code=201, response_model=Watch)
 def start(body: NewWatch, state: Shared) -> Response:
     """Keep an eye on a folder, which may be empty yet. A folder that is watched already keeps its watch, with this partner."""
-    options = Options.from_json(body.options.model_dump())
+    options = Options() if body.options is None else Options.from_json(body.options.model_dump())
     load_policy(options.policy)
     check_options(options)
     parse_plan(options.parallel)
