@@ -44,6 +44,7 @@ from dumpscope.api.routes.dumps import (
     server_paths,
     transfers,
     uploads,
+    watches,
 )
 from dumpscope.api.state import State
 from dumpscope.index.store.database import Database
@@ -52,6 +53,7 @@ from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup
 from dumpscope.pipeline.server.job_kinds import job_kinds, record_end
+from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.tasks.cleanup import remove_crash_remains
 from dumpscope.pipeline.tasks.fan_out import release
 from dumpscope.pipeline.tasks.temporary_folder import remove_abandoned_folders
@@ -101,6 +103,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         uploads,
         transfers,
         server_paths,
+        watches,
         comparisons,
         sample,
         suspects,  # before results, whose node names hold slashes
@@ -165,6 +168,8 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
         ended=lambda job: record_end(database, job),
     )
     runner.start()
+    watcher = Watcher(database, runner.submit, roots=settings.roots, settle=settings.watch_settle)
+    watcher.start()
     unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)
     return State(
         settings=settings,
@@ -172,12 +177,14 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
         executor=executor,
         jobs=table,
         runner=runner,
+        watcher=watcher,
         unfinished=unfinished,
         results=copies,
     )
 
 
 def _stop(state: State) -> None:
+    state.watcher.stop()
     state.runner.stop()
     state.executor.shutdown(wait=False, cancel_futures=True)
     release(state.database.url)

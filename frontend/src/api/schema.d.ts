@@ -358,6 +358,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/watches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Watched folders, newest first.
+         */
+        get: operations["listing_api_watches_get"];
+        put?: never;
+        /**
+         * Start
+         * @description Keep an eye on a folder, which may be empty yet. A folder that is watched already keeps its watch, with this partner.
+         */
+        post: operations["start_api_watches_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{watch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One watched folder.
+         */
+        get: operations["one_api_watches__watch_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Stop
+         * @description Watch no longer; the dump, what was read of it and the comparison stay.
+         */
+        delete: operations["stop_api_watches__watch_id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Pair
+         * @description Name another partner, or none; the comparison that the watch made before stays as it is.
+         */
+        patch: operations["pair_api_watches__watch_id__patch"];
+        trace?: never;
+    };
     "/api/comparisons": {
         parameters: {
             query?: never;
@@ -1755,7 +1807,10 @@ export interface components {
             gave: components["schemas"]["Half"] | null;
             took: components["schemas"]["Half"] | null;
         };
-        /** Comparison */
+        /**
+         * Comparison
+         * @description `watched`: made by a watch, which compares again when new steps come; `growing`: sides of which a beginning was there
+         */
         Comparison: {
             /** Id */
             id: string;
@@ -1797,6 +1852,13 @@ export interface components {
             reference: string | null;
             /** Reference Name */
             reference_name: string | null;
+            /**
+             * Watched
+             * @default false
+             */
+            watched: boolean;
+            /** Growing */
+            growing?: components["schemas"]["Growing"][];
         };
         /** ComparisonChange */
         ComparisonChange: {
@@ -1910,7 +1972,10 @@ export interface components {
             /** Ends */
             ends: components["schemas"]["End"][];
         };
-        /** Dump */
+        /**
+         * Dump
+         * @description `uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder
+         */
         Dump: {
             /** Id */
             id: string;
@@ -1948,6 +2013,12 @@ export interface components {
             created: string;
             /** Problems */
             problems: components["schemas"]["Problem"][];
+            /**
+             * Uploaded
+             * @default false
+             */
+            uploaded: boolean;
+            watch?: components["schemas"]["Watch"] | null;
         };
         /** DumpChange */
         DumpChange: {
@@ -2354,6 +2425,21 @@ export interface components {
             pair: number;
         };
         /**
+         * Growing
+         * @description A side that was still being written when it was compared: its newest step, and the calls in it, if a journal told.
+         */
+        Growing: {
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Step */
+            step: number | null;
+            /** Calls */
+            calls: number | null;
+        };
+        /**
          * Half
          * @description The tensors of one direction; `score` is that of the worst.
          */
@@ -2507,7 +2593,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "ingest" | "compare" | "rejudge" | "precheck";
+            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck";
             /** Subject */
             subject: string;
             /**
@@ -2844,6 +2930,30 @@ export interface components {
              * @default
              */
             name: string;
+        };
+        /**
+         * NewWatch
+         * @description `dump`: a registered one, or `path`: of a folder, which is registered if it is not yet, with `name`; `partner_path`
+         *     likewise names the partner, whose folder is then watched as well; `options`: of the comparison, without `steps`.
+         */
+        NewWatch: {
+            /** Partner */
+            partner?: string | null;
+            /**
+             * Side
+             * @default target
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Dump */
+            dump?: string | null;
+            /** Path */
+            path?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Partner Path */
+            partner_path?: string | null;
+            options?: components["schemas"]["ComparisonOptions"] | null;
         };
         /**
          * NodeAlone
@@ -3329,6 +3439,19 @@ export interface components {
         Page_UploadedFile_: {
             /** Items */
             items: components["schemas"]["UploadedFile"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[Watch] */
+        Page_Watch_: {
+            /** Items */
+            items: components["schemas"]["Watch"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -4895,6 +5018,70 @@ export interface components {
             said: components["schemas"]["Phrase"][];
         };
         /**
+         * Watch
+         * @description A watched folder. `dump`, `partner`, `comparison`: ids; `side`: of the dump in the comparison with its partner;
+         *     `condition` has been so since `since`; `step`: the newest, with `calls` in it so far where a journal tells; `whole`: steps
+         *     that are whole; `new_steps`, `new_ranks`: read since the watch began; `why`: what makes the folder unreadable.
+         */
+        Watch: {
+            /** Id */
+            id: string;
+            /** Dump */
+            dump: string;
+            /** Dump Name */
+            dump_name: string;
+            /** Path */
+            path: string;
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Partner */
+            partner: string | null;
+            /** Partner Name */
+            partner_name: string | null;
+            /** Comparison */
+            comparison: string | null;
+            /**
+             * Condition
+             * @enum {string}
+             */
+            condition: "waiting" | "looking" | "growing" | "still" | "ended" | "gone" | "outside" | "unreadable";
+            /** Since */
+            since: string;
+            /** Step */
+            step: number | null;
+            /** Calls */
+            calls: number | null;
+            /** Whole */
+            whole: number[];
+            /** Why */
+            why: string | null;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][] | null;
+            /** New Steps */
+            new_steps: number[];
+            /** New Ranks */
+            new_ranks: number[];
+            /** Created */
+            created: string;
+        };
+        /**
+         * WatchPair
+         * @description `partner`: the dump to compare with, null for none; `side`: of the watched dump.
+         */
+        WatchPair: {
+            /** Partner */
+            partner?: string | null;
+            /**
+             * Side
+             * @default target
+             * @enum {string}
+             */
+            side: "target" | "golden";
+        };
+        /**
          * Stray
          * @description A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
          *     first call that is No.
@@ -5104,6 +5291,8 @@ export interface operations {
             query?: {
                 /** @description Part of a name. */
                 q?: string;
+                /** @description Only dumps whose folder is watched. */
+                watched?: boolean;
                 sort?: "-created" | "created" | "name";
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
@@ -5778,6 +5967,168 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Paths"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_watches_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Watch_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_api_watches_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_watches__watch_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stop_api_watches__watch_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pair_api_watches__watch_id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WatchPair"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
                 };
             };
             /** @description What went wrong. */

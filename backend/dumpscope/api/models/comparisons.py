@@ -120,7 +120,17 @@ class OriginBrief(Wire):
     rank: int
 
 
+class Growing(Wire):
+    """A side that was still being written when it was compared: its newest step, and the calls in it, if a journal told."""
+
+    side: Literal["target", "golden"]
+    step: int | None
+    calls: int | None
+
+
 class Comparison(Wire):
+    """`watched`: made by a watch, which compares again when new steps come; `growing`: sides of which a beginning was there"""
+
     id: str
     name: str
     status: Literal["pending", "running", "done", "failed", "cancelled"]
@@ -140,6 +150,8 @@ class Comparison(Wire):
     options: dict[str, Any]
     reference: str | None
     reference_name: str | None
+    watched: bool = False
+    growing: Annotated[list[Growing], Field(default_factory=list)]
 
 
 class Side(Wire):
@@ -303,6 +315,8 @@ def comparison(row: ComparisonRow) -> Comparison:
         options=row.options.to_json(),
         reference=row.reference,
         reference_name=row.reference_name,
+        watched=row.watched,
+        growing=[Growing.model_validate(one) for one in row.growing],
     )
 
 

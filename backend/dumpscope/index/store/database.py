@@ -43,6 +43,10 @@ LEAST_ROOM: Final = 64 << 20
 DISK_FULL: Final = "53100"
 """PostgreSQL's own code for a full disk."""
 
+Role = Literal["server", "watch"]
+"""What one process at a time does: clean up after crashed ones, look at watched folders."""
+ROLE_LOCKS: Final[dict[Role, int]] = {"server": ADVISORY_LOCK + 1, "watch": ADVISORY_LOCK + 2}
+
 FETCH_ROWS: Final = 1000
 """Rows taken from the driver at a time: few enough to stay in the cache."""
 
@@ -71,8 +75,8 @@ class Database:
         self.url = url
         self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
         self._queue, self._turn = threading.Lock(), threading.Lock()
-        self._lead: int | Connection | None = None
         self._reserve: Path | None = None
+        self._leads: dict[Role, int | Connection] = {}
         if self.kind == "sqlite":
             if not parsed.database or parsed.database == ":memory:":
                 raise UsageError(say("index.memory_database_cannot_shared"), hint=say("index.name_file_sqlite_file"))
@@ -183,38 +187,62 @@ class Database:
                 turn.enter_context(_locked(f"{self.file}.lock"))
             yield
 
-    def lead(self) -> bool:
-        """Become the process that cleans up after crashed ones, until `close`; False where another process is that."""
+    def lead(self, role: Role = "server") -> bool:
+        """Become the process that has this role, until `close`; False where another process has it."""
         with self._turn:
-            if self._lead is not None or (self.file is not None and os.name != "posix"):
+            held = self._leads.get(role)
+            if isinstance(held, int) or (self.file is not None and os.name != "posix"):
                 return True
-            if self.file is None:
-                connection = self._readers.connect()
-                if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({ADVISORY_LOCK + 1})").scalar():
-                    connection.commit()
-                    self._lead = connection
+            if held is not None:
+                if _answers(held):
                     return True
-                connection.close()
-                return False
-            descriptor = os.open(f"{self.file}.server", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                del self._leads[role]  # the database was away, and with the session went the lock
+                _drop(held)
+            if self.file is None:
+                return self._lead_session(role)
+            descriptor = os.open(f"{self.file}.{role}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 os.close(descriptor)
                 return False
-            self._lead = descriptor
+            self._leads[role] = descriptor
             return True
+
+    def _lead_session(self, role: Role) -> bool:
+        connection = self._readers.connect()
+        if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({ROLE_LOCKS[role]})").scalar():
+            connection.commit()
+            self._leads[role] = connection
+            return True
+        connection.close()
+        return False
 
     def close(self) -> None:
         """Give back every connection; SQLite then folds its log into the file."""
-        if isinstance(self._lead, int):
-            os.close(self._lead)
-        elif self._lead is not None:
-            self._lead.invalidate()  # ends the session, and with it the lock
-            self._lead.close()
-        self._lead = None
+        for held in self._leads.values():
+            if isinstance(held, int):
+                os.close(held)
+            else:
+                _drop(held)
+        self._leads.clear()
         self._readers.dispose()
         self._writer.dispose()
+
+
+def _answers(session: Connection) -> bool:
+    try:
+        session.exec_driver_sql("SELECT 1")
+        session.commit()
+    except DBAPIError:
+        return False
+    return True
+
+
+def _drop(session: Connection) -> None:
+    """End a session, and with it its locks."""
+    session.invalidate()
+    session.close()
 
 
 @contextmanager

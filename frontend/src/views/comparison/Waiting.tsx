@@ -7,6 +7,7 @@ import { useTranslation } from "../../texts/useTranslation";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link } from "../../widgets/basic/navigation";
 import { Failure } from "../../widgets/basic/States";
+import { NotifyButton } from "../../widgets/watch/NotifyButton";
 import { Again } from "./Again";
 import classes from "./ComparisonView.module.css";
 
@@ -35,6 +36,7 @@ export function Waiting({ comparison }: { comparison: Comparison }) {
             </p>
           )}
           <p className={`${classes.hint} dim`}>{t("comparison.provisional")}</p>
+          <NotifyButton />
           {cancel.error && <Failure problem={cancel.error} />}
         </section>
       )}

@@ -30,6 +30,8 @@ import { UnitMatrix } from "./UnitMatrix";
 
 const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
 
+const Provisional = lazyPart(async () => (await import("./Provisional")).Provisional, { late: true });
+
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
 export function Banner() {
   const { t } = useTranslation();
@@ -69,6 +71,7 @@ export function Banner() {
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <NotJudgedToo summary={summary} />
       {summary.older && <OlderResult comparison={comparison} />}
+      {comparison.growing && comparison.growing.length > 0 && <Provisional comparison={comparison} />}
       <Warnings summary={summary} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
