@@ -97,10 +97,13 @@ REASONS: Final = {
             "backend/dumpscope/cli/dry_run.py",
             "backend/dumpscope/cli/find_call.py",
             "backend/dumpscope/cli/opening.py",
+            "backend/dumpscope/cli/commands/upload.py",
+            "backend/dumpscope/cli/printing.py",
             "backend/dumpscope/cli/progress.py",
         ),
         "one output format or its style": (
             "backend/dumpscope/export/number_csv.py",
+            "backend/dumpscope/export/words.py",
             "backend/dumpscope/export/report_style.py",
             "backend/dumpscope/export/table/cell_text.py",
             "backend/dumpscope/ptdbg/export/files.py",
