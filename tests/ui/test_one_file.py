@@ -230,3 +230,49 @@ def test_axe_finds_nothing_serious_in_it(
         alone.wait_for_function(AT_REST)
         assert grave(alone, pytestconfig) == []
     assert alone.evaluate("performance.getEntriesByType('resource').length") == 0
+
+
+LEFT_OUT = (
+    "[data-testid=tree]", "[data-testid=calls]", "[data-testid=strip]", "[data-testid=language]", "[role=tablist]",
+    "[data-testid=file-note]", ".mantine-ActionIcon-root", ".mantine-Button-root", "header button", "input", "nav",
+)  # fmt: skip
+"""What a sheet of paper has no use for."""
+
+CUT = """() => [...document.querySelectorAll("main *")]
+    .filter((one) => one.checkVisibility() && !one.closest("svg, .sr, [data-plot]"))
+    .filter((one) => getComputedStyle(one).overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1)
+    .map((one) => one.outerHTML.slice(0, 200))"""
+"""What is wider than the place that cuts it."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_printed_it_is_two_pages_of_cause_suspects_evidence_and_plot(
+    alone: Page, page: Page, server: Server, write: Write, dumps: Path, kind: str, scheme: str
+) -> None:
+    sides = (dumps / "target_fault_bwd", dumps / "target_fault_weight")
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    if kind == "server":
+        page.unroute_all()
+    page.goto(known(server, *sides) if kind == "server" else write(*sides).address)
+    expect(page.locator(".main-svg").first).to_be_visible()
+    expect(page.get_by_test_id("flow")).to_be_visible()
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
+    expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)  # the screen is as before
+    page.set_viewport_size({"width": 718, "height": 1000})
+    page.emulate_media(media="print")
+    expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "light")
+    expect(page.get_by_test_id("suspect")).to_have_count(3)
+    for name in ("banner", "reason", "why", "flow", "figure", "stack-target"):
+        expect(page.get_by_test_id(name)).to_be_visible()
+    expect(page.locator("#section-inputs table")).to_be_visible()
+    expect(page.get_by_text("step 0 · rank 0")).to_be_visible()
+    assert {name for name in LEFT_OUT if page.locator(name).filter(visible=True).count()} == set()
+    assert page.evaluate(CUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+    plot = page.locator("[data-plot] .main-svg").first.bounding_box()
+    assert plot is not None
+    assert plot["width"] == 680
+    page.emulate_media(media="screen")
+    expect(page.get_by_test_id("suspect")).to_have_count(0)

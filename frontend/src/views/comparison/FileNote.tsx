@@ -14,7 +14,12 @@ export function FileNote() {
   words.push(t("file.rest"));
   const date = new Date(made).toLocaleString();
   return (
-    <p className={classes.fileNote} title={t("file.markHint", { made: date, version })} data-testid="file-note">
+    <p
+      className={classes.fileNote}
+      title={t("file.markHint", { made: date, version })}
+      data-screen
+      data-testid="file-note"
+    >
       <strong>{t("file.mark")}</strong> {words.join(" ")}
     </p>
   );

@@ -29,7 +29,7 @@ import { SECTIONS } from "./sections";
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
 export function EvidencePanel() {
   const { t } = useTranslation();
-  const { address, update, selected } = useSelection();
+  const { address, update, unit, selected } = useSelection();
   const { node, nodeProblem } = useSelectedCall();
   const dock = useSplit("plot", Math.round(Math.min(420, Math.max(196, window.innerHeight * 0.245))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
@@ -79,6 +79,11 @@ export function EvidencePanel() {
             </Tooltip>
           )}
         </div>
+        {unit && (
+          <p className={`${classes.place} dim`}>
+            {t("unit.step")} {unit.step} · {t("unit.rank")} {unit.rank}
+          </p>
+        )}
         {nodeProblem && !node ? <Missing problem={nodeProblem} /> : node ? <Reason node={node} /> : <Loading />}
         {node &&
           SECTIONS.map(({ id, Section, fresh }) => (
@@ -172,7 +177,7 @@ function Reason({ node }: { node: NodeDetail }) {
         </p>
       )}
       <div className={classes.foot}>
-        <nav className={classes.links} aria-label={t("evidence.parents")}>
+        <nav className={classes.links} aria-label={t("evidence.parents")} data-screen>
           {node.path.map((name) => (
             <button
               key={name}
