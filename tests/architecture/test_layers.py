@@ -102,6 +102,7 @@ REASONS: Final = {
             "backend/dumpscope/cli/progress.py",
         ),
         "one output format or its style": (
+            "backend/dumpscope/cli/one_file.py",
             "backend/dumpscope/export/number_csv.py",
             "backend/dumpscope/export/words.py",
             "backend/dumpscope/export/report_style.py",

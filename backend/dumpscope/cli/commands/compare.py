@@ -156,7 +156,7 @@ def run(request: Request) -> int:
         sys.stdout.flush()
         if request.output is not None:
             progress.say(1.0, tell("cli.writing_results"))
-            written = _write(outcome, request.output, formats, options, pairs=request.pairs)
+            written = _write(outcome, request.output, formats, options, progress, pairs=request.pairs)
             progress.clear()
             if not request.as_json:
                 for path in written:
@@ -222,10 +222,15 @@ def _options(request: Request) -> Options:
 def _formats(request: Request) -> tuple[str, ...]:
     if request.output is None:
         return ()
-    from dumpscope.export.files import check_formats, require_writable  # noqa: PLC0415
+    from dumpscope.export.files import PAGE, check_formats, require_writable  # noqa: PLC0415
 
     require_writable(request.output)
-    return check_formats(request.formats or ("csv",))
+    formats = check_formats(request.formats or ("csv",))
+    if PAGE in formats:
+        from dumpscope.api.one_file.page import require_page  # noqa: PLC0415
+
+        require_page()
+    return formats
 
 
 def _policy(named: str) -> str:
@@ -260,10 +265,12 @@ def _print_json(outcome: Outcome, *, pairs: bool) -> None:
         sys.stdout.write(piece)
 
 
-def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Options, *, pairs: bool) -> list[Path]:
+def _write(
+    outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Options, progress: Progress, *, pairs: bool
+) -> list[Path]:
     from functools import partial  # noqa: PLC0415
 
-    from dumpscope.export.files import write_files  # noqa: PLC0415
+    from dumpscope.export.files import PAGE, write_files  # noqa: PLC0415
     from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
     from dumpscope.pipeline.results.report import report  # noqa: PLC0415
     from dumpscope.pipeline.results.save import save_file  # noqa: PLC0415
@@ -272,7 +279,15 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
         return Table(outcome.units[place])
 
     tables = [partial(table, place) for place in range(len(outcome.units))]
+    others = [name for name in formats if name != PAGE]
     written = write_files(
-        folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
+        folder, others, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
     )
-    return [*written, save_file(folder / "result.db", outcome, options)]
+    result = save_file(folder / "result.db", outcome, options)
+    if PAGE in formats:
+        from dumpscope.cli.one_file import write_page  # noqa: PLC0415
+
+        name = f"{outcome.answer.target.path} ⇄ {outcome.answer.golden.path}"
+        said = tell("cli.writing_page")
+        written.append(write_page(folder / "page.html", result, name, lambda share: progress.say(share, said)))
+    return [*written, result]

@@ -34,6 +34,7 @@ EXPORTS: Final = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": "application/json",
     "html": "text/html; charset=utf-8",
+    "page.html": "text/html; charset=utf-8",
     "junit.xml": "application/xml",
     "txt": "text/plain; charset=utf-8",
     "db": "application/vnd.sqlite3",
