@@ -125,7 +125,7 @@ def test_a_pair_is_compared_when_both_sides_are_whole_and_again_when_more_comes(
 
     def again() -> bool:
         body = server.get(f"/api/comparisons/{first['id']}").json()
-        return body["status"] == "done" and body["options"]["steps"] == [0, 1]
+        return bool(body["status"] == "done" and body["options"]["steps"] == [0, 1])
 
     until(again)
     summary = server.get(f"/api/comparisons/{first['id']}/summary").json()
@@ -181,7 +181,7 @@ def test_a_comparison_of_a_growing_dump_says_how_far_it_was(server: Client, runs
         add_calls(journals[name], 0, 10)
         ids[name] = watch(server, path=str(runs / name))["dump"]
     for name in ("npu", "gpu"):
-        dump_when(server, ids[name], lambda body: body["status"] == "ready")
+        dump_when(server, ids[name], is_read)
     add_calls(journals["npu"], 10, 20)
     dump_when(server, ids["npu"], lambda body: body["nodes"] == 20 and body["watch"]["condition"] == "growing")
     reply = server.post("/api/comparisons", json={"target": ids["npu"], "golden": ids["gpu"]})

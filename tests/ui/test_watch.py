@@ -157,7 +157,7 @@ def test_a_running_capture_is_seen_live_until_it_ends(page: Page, watching: Serv
     run.tell("calls")
     page.goto(f"{watching.url}/comparisons/{provisional}")
     grew = page.get_by_test_id("grew")
-    expect(grew).to_contain_text("Provisional: when it was compared, target was still growing (step 0,")
+    expect(grew).to_contain_text("Provisional. target was still growing when it was compared: step 0,")
     run.tell("end")
     expect(grew).to_contain_text("It has ended since.")
     page.goto(f"{watching.url}/dumps/{dump}")

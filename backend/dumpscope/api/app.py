@@ -13,10 +13,11 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from dumpscope import __version__
-from dumpscope.api import api_docs, error_body, pages
-from dumpscope.api.access import Guards
-from dumpscope.api.http_methods import Head
-from dumpscope.api.proxy_prefix import Unprefixed
+from dumpscope.api import api_docs, pages
+from dumpscope.api.http import error_body
+from dumpscope.api.http.access import Guards
+from dumpscope.api.http.methods import Head
+from dumpscope.api.http.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.routes import health, jobs, metrics
 from dumpscope.api.routes.comparisons import (
@@ -28,6 +29,7 @@ from dumpscope.api.routes.comparisons import (
     plans,
     policies,
     results,
+    source,
     suspects,
     trends,
 )
@@ -81,6 +83,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # Starlette's redirect forgets a proxy's prefix
         default_response_class=StrictJSON,
         separate_input_output_schemas=False,
         middleware=[
@@ -95,6 +98,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     for module in (
         health,
         metrics,
+        source,  # before dumps and results, whose node names hold slashes
         dumps,
         uploads,
         transfers,
@@ -151,6 +155,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
+    database.keep_reserve()
     remove_crash_remains(database, settings.uploads, settings.unpacked, settings.data_dir)
     remove_abandoned_folders()
     table = JobTable(database)

@@ -185,7 +185,8 @@ class Reached(Wire):
 
 class Origin(Wire):
     """`hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
-    the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known."""
+    the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
+    `steps`: later steps in which the same call goes wrong again on the same rank."""
 
     step: int
     rank: int
@@ -200,6 +201,7 @@ class Origin(Wire):
     explains: int
     path: list[str]
     ranks: list[int]
+    steps: list[int]
     spread: list[Reached]
     stack: Stack
     frames: FramesOfStack
@@ -265,7 +267,7 @@ class Reference(Wire):
 class Summary(Wire):
     """`problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
-    result of an older version."""
+    result of an older version; `older`: that version found no suspects and kept nothing of what inherits a difference."""
 
     schema_: Annotated[int, Field(alias="schema", serialization_alias="schema")]
     mode: str
@@ -287,6 +289,7 @@ class Summary(Wire):
     reference: Reference | None
     outcome: OutcomeWord
     coverage: Coverage | None
+    older: bool
 
 
 def comparison(row: ComparisonRow) -> Comparison:
@@ -353,6 +356,6 @@ def summarize(answer: Answer, units: Sequence[StoredUnit], strays: Sequence[tupl
 
 _ANSWERED: Final = (
     "mode", "policy", "target", "golden", "counts", "first_no", "origins", "problems", "settings", "settings_said",
-    "reference", "outcome",
+    "reference", "outcome", "older",
 )  # fmt: skip
 """Fields of a summary that an answer has under the same name."""

@@ -17,13 +17,14 @@ def _said(message: Any) -> Any:
 
 
 class Health(Wire):
-    """results: files that the server shows as copies; changes are lost when it ends"""
+    """results: files that the server shows as copies; changes are lost when it ends. status: "no_workers" while the cluster has
+    none, so that jobs wait"""
 
     version: str
     database: Literal["sqlite", "postgresql"]
     executor: str
     results: list[str]
-    status: Literal["ok"]
+    status: Literal["ok", "no_workers"]
 
 
 class Job(Wire):

@@ -56,12 +56,6 @@ class ComparisonRow:
     watched: bool = False
     growing: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def title(self) -> str:
-        """Its name; one that nobody changed can be said in any language."""
-        usual = say("report.title", target=self.target_name, golden=self.golden_name)
-        return usual if self.name == usual else self.name
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUnit:
@@ -383,6 +377,7 @@ def _answer(text: str | None) -> Answer | None:
         joined=joined_from(data.get("joined")),
         coverage=coverage_from(data.get("coverage")),
         suspects=[Suspect(**one) for one in data.get("suspects", ())],
+        older="suspects" not in data,
     )
 
 

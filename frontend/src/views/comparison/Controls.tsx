@@ -1,5 +1,7 @@
 import { ActionIcon, Select, Tooltip } from "@mantine/core";
 import { useSetPolicy } from "../../api/changes";
+import type { Origin, Summary } from "../../api/types";
+import { GLYPHS, unitMark } from "../../base/comparison/verdicts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
 import { describeProblem } from "../../widgets/basic/States";
@@ -16,12 +18,12 @@ const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 export function Controls({ onHelp }: { onHelp: () => void }) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
-  const { summary, steps, ranks } = useResult();
+  const { summary, steps, ranks, origins } = useResult();
   const { unit: shown, update } = useSelection();
   const copyLink = useCopyLink();
   const policy = useSetPolicy(comparison.id);
   const units = summary?.units ?? [];
-  const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
+  const marked = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
   const known = POLICIES.find((name) => name === comparison.policy);
   return (
     <>
@@ -31,8 +33,12 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
         rank={shown?.rank ?? null}
         steps={steps}
         ranks={ranks}
-        badSteps={new Set(bad.map((unit) => unit.step))}
-        badRanks={new Set(bad.filter((unit) => unit.step === shown?.step).map((unit) => unit.rank))}
+        stepGlyphs={worstGlyphs(marked, "step", origins)}
+        rankGlyphs={worstGlyphs(
+          marked.filter((unit) => unit.step === shown?.step),
+          "rank",
+          origins,
+        )}
         onStep={(step) => update({ step })}
         onRank={(rank) => update({ rank })}
       />
@@ -90,4 +96,19 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
       </Tooltip>
     </>
   );
+}
+
+/** The glyph behind each step or rank that has a No: a fault of its own before any other. */
+function worstGlyphs(
+  units: Summary["units"],
+  by: "step" | "rank",
+  origins: readonly Origin[],
+): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  for (const unit of units) {
+    const { glyph } = unitMark(unit, origins);
+    const known = found.get(unit[by]);
+    if (known === undefined || glyph === GLYPHS.origin || known === GLYPHS.propagated) found.set(unit[by], glyph);
+  }
+  return found;
 }

@@ -30,6 +30,8 @@ import { UnitMatrix } from "./UnitMatrix";
 
 const Provisional = lazyPart(async () => (await import("./Provisional")).Provisional, { late: true });
 
+const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
+
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
 export function Banner() {
   const { t } = useTranslation();
@@ -51,6 +53,7 @@ export function Banner() {
       </section>
     );
   }
+  const growing = (comparison.growing ?? []).length > 0;
   const origin = origins[originIndex];
   const bad = origin ? "origin" : outcomeClass(summary);
   return (
@@ -68,8 +71,9 @@ export function Banner() {
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <NotJudgedToo summary={summary} />
-      {comparison.growing && comparison.growing.length > 0 && <Provisional comparison={comparison} />}
-      <Warnings summary={summary} />
+      {growing && <Provisional comparison={comparison} />}
+      {summary.older && <OlderResult comparison={comparison} />}
+      <Warnings summary={summary} growing={growing} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
