@@ -55,6 +55,7 @@ export function Banner() {
       </section>
     );
   }
+  const growing = (comparison.growing ?? []).length > 0;
   const origin = origins[originIndex];
   const bad = origin ? "origin" : outcomeClass(summary);
   return (
@@ -72,9 +73,9 @@ export function Banner() {
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <NotJudgedToo summary={summary} />
+      {growing && <Provisional comparison={comparison} />}
       {summary.older && <OlderResult comparison={comparison} />}
-      {comparison.growing && comparison.growing.length > 0 && <Provisional comparison={comparison} />}
-      <Warnings summary={summary} />
+      <Warnings summary={summary} growing={growing} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
