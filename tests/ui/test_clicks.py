@@ -78,6 +78,12 @@ def shows_the_stack(page: Page) -> None:
     expect(page.get_by_test_id("stack-target").get_by_role("listitem").first).to_contain_text("F.softmax(a, dim=-1)")
 
 
+def shows_the_source(page: Page) -> None:
+    source = page.get_by_test_id("source")
+    expect(source.locator("[data-at]")).to_be_in_viewport(timeout=PATIENT)
+    expect(source.locator("[data-at]")).to_contain_text('F.gelu(hidden, approximate="tanh"')
+
+
 def shows_a_plot(page: Page) -> None:
     expect(page.locator("[data-plot][data-drawn]")).to_be_visible(timeout=PATIENT)
 
@@ -155,6 +161,7 @@ GOALS: Final[dict[str, tuple[tuple[str, str], str, Callable[[Page], None]]]] = {
     "why it is wrong, in words": (FAULT, "", says_why),
     "what it reads, what differs, who inherits it, what is ruled out": (FAULT, "", explains_it),
     "its call stack, user's line first": (FAULT, "", shows_the_stack),
+    "the source around it, of both sides": (("sourced/tanh/dump", "sourced/plain/dump"), "", shows_the_source),
     "a plot of the pair": (FAULT, "", shows_a_plot),
     "the next independent cause": (("late", "stat_golden"), "", next_origin),
     "the strongest amplifier, where no other cause is named": (
@@ -179,9 +186,16 @@ def test_the_table_names_every_goal_that_is_counted_and_no_other() -> None:
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_goal_takes_as_many_clicks_and_keys_as_the_table_says(
-    counted: Page, server: Server, dumps: Path, generated: Path, goal: str
+    counted: Page,
+    server: Server,
+    dumps: Path,
+    generated: Path,
+    goal: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     (target, golden), query, reach = GOALS[goal]
+    if target.startswith("sourced"):
+        dumps = request.getfixturevalue("sourced").parent
     folder = dumps / target
     if target == "late":
         folder = generated / "clicks" / "late"
