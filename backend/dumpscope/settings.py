@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from functools import cached_property
 from pathlib import Path
 
 import platformdirs
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from dumpscope.readers.source_files import SourceRoot, parse_root
 
 MIB = 1 << 20
 
@@ -25,6 +28,9 @@ class Settings(BaseSettings):
     """Empty: SQLite in the data folder."""
     roots: list[Path] = Field(default_factory=lambda: [Path.cwd()])
     """Folders below which dumps may be registered by path."""
+    source_roots: list[str] = Field(default_factory=list)
+    """Folders below which a call's source is read where the dump holds none: `DIR`, or `PREFIX=DIR` for the files whose names in
+    the dumps begin with PREFIX."""
     executor: str = ""
     """Empty: a process per core, at most eight."""
     token: str = ""
@@ -40,6 +46,9 @@ class Settings(BaseSettings):
     upload_hours: float = Field(default=24, gt=0)
     """How long an upload that broke off can be gone on with."""
 
+    watch_settle: float = Field(default=10, gt=0, le=3600)
+    """Seconds for which a file of a watched folder must not change before it is taken for whole."""
+
     @field_validator("data_dir")
     @classmethod
     def _expand(cls, value: Path) -> Path:
@@ -49,6 +58,18 @@ class Settings(BaseSettings):
     @classmethod
     def _resolve(cls, value: list[Path]) -> list[Path]:
         return [root.expanduser().resolve() for root in value]
+
+    @field_validator("source_roots")
+    @classmethod
+    def _folders(cls, value: list[str]) -> list[str]:
+        for one in value:
+            try:
+                folder = parse_root(one).folder
+            except ValueError:
+                raise ValueError(f"{one}: the prefix is empty; write DIR, or PREFIX=DIR") from None
+            if not os.path.isdir(folder):
+                raise ValueError(f"{folder} is no folder; a source root is DIR, or PREFIX=DIR")
+        return value
 
     @model_validator(mode="after")
     def _guarded(self) -> Settings:
@@ -62,6 +83,11 @@ class Settings(BaseSettings):
     def loopback(self) -> bool:
         """Only this machine can reach the server."""
         return is_loopback(self.host)
+
+    @cached_property
+    def source_folders(self) -> tuple[SourceRoot, ...]:
+        """The source roots."""
+        return tuple(parse_root(one) for one in self.source_roots)
 
     @property
     def database(self) -> str:

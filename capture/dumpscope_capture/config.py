@@ -86,6 +86,7 @@ class Config:
     optimizer: whether the calls of an optimizer's step are recorded
     frozen: whether parameters that require no gradient get tensor files
     trigger: the steps that stay on disk, None for all
+    source_files: whether the user's files in call stacks are kept beside the dump
     max_gb: GiB of tensor files after which no more are written; None for no limit
     """
 
@@ -108,6 +109,7 @@ class Config:
     explain_backward: str = "off"
     optimizer: bool = True
     frozen: bool = True
+    source_files: bool = True
     max_gb: float | None = None
     trigger: Trigger | None = None
     scope: tuple[str, ...] = ()
@@ -145,7 +147,7 @@ class Config:
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
     "custom_op_namespaces", "compiled", "backward", "numbering", "wrap_ops", "save_calls", "explain_backward",
-    "optimizer", "frozen", "max_gb", "trigger",
+    "optimizer", "frozen", "source_files", "max_gb", "trigger",
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
@@ -223,7 +225,7 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
     }
     checks["max_gb"] = _gigabytes
     checks["trigger"] = _trigger
-    for key in ("async_dump", "extra_info", "dump_enable", "optimizer", "frozen"):
+    for key in ("async_dump", "extra_info", "dump_enable", "optimizer", "frozen", "source_files"):
         checks[key] = _flag
     checks["save_calls"] = patterns
     for key in ("custom_op_namespaces", "scope", "list", "tensor_list", "white_list", "black_list"):

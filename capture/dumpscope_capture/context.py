@@ -1,11 +1,14 @@
 """The running program: its rank, log and call stack, and a state in which our own tensor work leaves no trace in it."""
 
 from __future__ import annotations
+import __future__ as future
 
 import linecache
 import logging
 import os
 import threading
+import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FrameType
@@ -35,6 +38,11 @@ _LAUNCHERS: Final = (
 
 _frame_texts: dict[tuple[int, int], tuple[CodeType, str | None]] = {}
 """Texts by (id of the code object, instruction); the id is faster to look up than the object."""
+
+_sources: dict[str, tuple[CodeType, list[str]]] = {}
+"""By file: code that ran from it, and its lines as they were when the first frame of it was met."""
+
+_FUTURES: Final = sum(getattr(future, name).compiler_flag for name in future.all_feature_names)
 
 
 def _logger() -> logging.Logger:
@@ -170,9 +178,64 @@ def call_stack(frame: FrameType | None) -> tuple[str, ...]:
 
 
 def _frame_text(frame: FrameType) -> str | None:
-    path = frame.f_code.co_filename
+    code = frame.f_code
+    path = code.co_filename
     if path.startswith(_HIDDEN) and path != _DEMO:
         return None
-    line = frame.f_lineno
-    source = linecache.getline(path, line, frame.f_globals).strip()
-    return f"File {path}, line {line}, in {frame.f_code.co_name}, \n {source}"
+    number = frame.f_lineno
+    lines = _lines(path, frame.f_globals)
+    if path not in _sources:
+        _sources[path] = code, lines
+    source = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return f"File {path}, line {number}, in {code.co_name}, \n {source}"
+
+
+def _lines(path: str, names: dict[str, Any]) -> list[str]:
+    """Lines of a file as they were when first asked for, those of a loader or a notebook too; [] where it has none."""
+    try:
+        return linecache.getlines(path, names)
+    except Exception:  # of a loader, or text that cannot be decoded, before Python 3.10
+        return []
+
+
+def source_text(path: str) -> tuple[str, bool] | None:
+    """Text of a file that a call stack named, and whether it is another text than the one that runs; None where there is none."""
+    code, lines = _sources.get(path, (None, []))
+    if code is None or not lines:
+        return None
+    text = "".join(lines)
+    return text, _changed_since(path, _started()) and not _holds(text, code)
+
+
+def _started() -> float:
+    """When this process began, in seconds since the epoch; 0 where that is not known."""
+    try:
+        with open("/proc/self/stat", "rb") as stream:
+            ticks = int(stream.read().rpartition(b")")[2].split()[19])
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0.0
+
+
+def _changed_since(path: str, moment: float) -> bool:
+    try:
+        state = os.stat(path)
+    except OSError:  # it is gone, or never was: what was read is all there is
+        return False
+    return max(state.st_mtime, state.st_ctime) > moment
+
+
+def _holds(text: str, code: CodeType) -> bool:
+    """Whether compiling a text gives this code at its line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = [compile(text, code.co_filename, "exec", code.co_flags & _FUTURES, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    while made:
+        one = made.pop()
+        if one.co_firstlineno == code.co_firstlineno and one.co_name == code.co_name and one.co_code == code.co_code:
+            return True
+        made += [part for part in one.co_consts if isinstance(part, CodeType)]
+    return False

@@ -19,7 +19,7 @@ from dumpscope_capture.calls.names import Table, WrapList, every_call, optional,
 from dumpscope_capture.calls.registry import moving
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import LOG, HookErrors, Unobserved, rank
+from dumpscope_capture.context import LOG, HookErrors, Unobserved, rank, source_text
 from dumpscope_capture.device import environment_checks, kernels
 from dumpscope_capture.device.environment import FRAMEWORK, describe_run
 from dumpscope_capture.hooks import functions
@@ -42,6 +42,7 @@ from dumpscope_capture.values.dedup import Dedup
 from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
+from dumpscope_capture.write.source_files import SourceFiles, are_wanted
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
 from dumpscope_format.run import (
@@ -110,6 +111,7 @@ class Session:
         self._used: set[Path] = set()
         self._dedup: Dedup | None = None
         self._earlier_files: StepFiles | None = None
+        self._sources = SourceFiles(source_text) if config.source_files and are_wanted() else None
         self._folder_lock = FolderLock()
         self._handles: list[Any] = []
 
@@ -290,6 +292,7 @@ class Session:
             extra_info=self.config.extra_info,
             run=describe_run(self.config, self.rank, step),
             earlier=self._earlier_files,
+            sources=self._sources,
         )
         self.step = self.saver.step = step
         if isinstance(self._check, BenchCheck):

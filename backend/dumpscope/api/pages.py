@@ -17,7 +17,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from dumpscope.api.proxy_prefix import clean_prefix
+from dumpscope.api.http.proxy_prefix import clean_prefix
 from dumpscope.texts import say
 
 router = APIRouter(include_in_schema=False)
@@ -99,8 +99,9 @@ def plotly_file() -> Path | None:
 @router.get("/{name}.{kind}")
 def file(name: str, kind: str) -> Response:
     """Files beside the page (icons)."""
-    found = STATIC / f"{name}.{kind}"
-    if kind == "html" or "/" in name or name.startswith(".") or not found.is_file():
+    beside = {one.name: one for one in STATIC.iterdir() if one.is_file()} if STATIC.is_dir() else {}
+    found = beside.get(f"{name}.{kind}")
+    if found is None or kind == "html" or name.startswith("."):
         raise HTTPException(404, say("api.no_such_page"))
     return FileResponse(found)
 

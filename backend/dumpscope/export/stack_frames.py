@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from dumpscope.texts import tell
+from dumpscope_format.source_files import is_own
 
 _FRAME: Final = re.compile(
     r"\s*File \"?(?P<file>.*?)\"?, line (?P<line>[0-9]{1,9}), in (?P<function>[^\n]*?),?\s*(?:\n\s*(?P<code>.*\S))?\s*$",
@@ -21,11 +22,6 @@ FRAME_LIMIT: Final = 4000
 
 SENT_FRAMES: Final = 200
 """Frames of one call stack that are sent at once."""
-
-_LIBRARY: Final = re.compile(
-    r"site-packages|dist-packages|[/\\]lib[/\\]python|<frozen|[/\\](?:torch|torch_npu|megatron[/\\]core|deepspeed)[/\\]",
-    re.I,
-)
 
 _MACHINERY: Final = re.compile(
     r"<frozen|[/\\]lib[/\\]python[0-9.]*[/\\](?!(?:site|dist)-packages)"
@@ -65,7 +61,7 @@ def parse_frame(text: str) -> Frame | None:
         line=int(found["line"]),
         function=found["function"].strip(),
         code=(found["code"] or "").strip(),
-        own=_LIBRARY.search(found["file"]) is None,
+        own=is_own(found["file"]),
     )
 
 
@@ -116,4 +112,4 @@ def frame_documents(stack: Sequence[str]) -> list[dict[str, Any]]:
 
 def _unknown_form(text: str) -> Frame:
     shown = text[:FRAME_LIMIT].strip()
-    return Frame(file=shown, line=None, function="", code="", own=_LIBRARY.search(shown) is None)
+    return Frame(file=shown, line=None, function="", code="", own=is_own(shown))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
 from dumpscope_capture.values.recorder import Recorder
+from dumpscope_capture.write.source_files import SourceFiles
 from dumpscope_capture.write.tensor_files import StepFiles, TensorFiles
 from dumpscope_format.journal import Writer
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, RUN_JSON, STACK_JSON, TENSOR_FOLDER
@@ -75,6 +76,7 @@ class StepSink:
     extra_info: write stack.json and construct.json; construct.json is `{}` at level L1
     run: entries of run.json besides the counts
     earlier: tensor files of the step before; a tensor with the same content is linked to its file
+    sources: keeps the program's files that call stacks name; None: they are not kept
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class StepSink:
         extra_info: bool = True,
         run: Mapping[str, Any] | None = None,
         earlier: StepFiles | None = None,
+        sources: SourceFiles | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.recorder = recorder
@@ -96,6 +99,7 @@ class StepSink:
         self._extra_info = extra_info and not self._debug
         self._links = self._extra_info and header.get("level") != "L1"
         self._run = dict(run or {})
+        self._sources = sources if self._extra_info else None
         self._lock = threading.RLock()
         self._counting = threading.Lock()
         self._waiting: list[_Node] = []
@@ -192,6 +196,8 @@ class StepSink:
             if self._attempt("move", lambda: self.folder.rename(folder)):
                 self.folder = Path(folder)
                 self._files.folder = str(self.folder / TENSOR_FOLDER)
+                if self._sources is not None:
+                    self._sources.moved(self.folder)
                 if self._journal is not None:
                     self._journal.path = os.path.join(self.folder, os.path.basename(self._journal.path))
                     journal = self._journal
@@ -224,6 +230,8 @@ class StepSink:
     def _open(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._journal = Writer(self.folder, self._head())
+        if self._sources is not None:
+            self._sources.begin(self.folder)
         self._attempt("run", lambda: self._write_run(ended=None))  # so that it survives a kill
 
     def _head(self) -> dict[str, Any]:
@@ -250,11 +258,21 @@ class StepSink:
         if self._journal is None:
             self.count("lost_records")
             return
+        stacks = self._journal.contents.stacks
+        known = len(stacks)
         try:
             self._journal.node(node.name, node.body, stack=node.stack, linked=node.linked, parent=node.parent)
         except Exception as error:
             self._note_failure("journal", error)
             self.count("lost_records")
+        if self._sources is not None and node.stack is not None and len(stacks) > known:
+            self._keep_sources(self._sources, node.stack)
+
+    def _keep_sources(self, sources: SourceFiles, stack: tuple[str, ...]) -> None:
+        try:
+            sources.add(stack)
+        except Exception as error:  # a loss of the program's text is none of the record
+            log.debug("dumpscope: the source of a call stack was not kept: %s", error)
 
     def _write_json(self) -> None:
         assert self._journal is not None

@@ -64,6 +64,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/nodes/{name}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Pair Source
+         * @description The lines around the user's own line of a call's stack, 8 above and below, of both sides; lines that only one side has are
+         *     rows of their own.
+         */
+        get: operations["pair_source_api_comparisons__comparison_id__nodes__name__source_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/nodes/{name}/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dump Source
+         * @description The same of a call of one dump, as `target`; `golden` is null.
+         */
+        get: operations["dump_source_api_dumps__dump_id__nodes__name__source_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -315,6 +356,58 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/watches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Watched folders, newest first.
+         */
+        get: operations["listing_api_watches_get"];
+        put?: never;
+        /**
+         * Start
+         * @description Keep an eye on a folder, which may be empty yet. A folder that is watched already keeps its watch, with this partner.
+         */
+        post: operations["start_api_watches_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{watch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One watched folder.
+         */
+        get: operations["one_api_watches__watch_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Stop
+         * @description Watch no longer; the dump, what was read of it and the comparison stay.
+         */
+        delete: operations["stop_api_watches__watch_id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Pair
+         * @description Name another partner, or none; the comparison that the watch made before stays as it is.
+         */
+        patch: operations["pair_api_watches__watch_id__patch"];
         trace?: never;
     };
     "/api/comparisons": {
@@ -1716,7 +1809,10 @@ export interface components {
             gave: components["schemas"]["Half"] | null;
             took: components["schemas"]["Half"] | null;
         };
-        /** Comparison */
+        /**
+         * Comparison
+         * @description `watched`: made by a watch, which compares again when new steps come; `growing`: sides of which a beginning was there
+         */
         Comparison: {
             /** Id */
             id: string;
@@ -1758,6 +1854,13 @@ export interface components {
             reference: string | null;
             /** Reference Name */
             reference_name: string | null;
+            /**
+             * Watched
+             * @default false
+             */
+            watched: boolean;
+            /** Growing */
+            growing?: components["schemas"]["Growing"][];
         };
         /** ComparisonChange */
         ComparisonChange: {
@@ -1871,7 +1974,10 @@ export interface components {
             /** Ends */
             ends: components["schemas"]["End"][];
         };
-        /** Dump */
+        /**
+         * Dump
+         * @description `uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder
+         */
         Dump: {
             /** Id */
             id: string;
@@ -1909,6 +2015,12 @@ export interface components {
             created: string;
             /** Problems */
             problems: components["schemas"]["Problem"][];
+            /**
+             * Uploaded
+             * @default false
+             */
+            uploaded: boolean;
+            watch?: components["schemas"]["Watch"] | null;
         };
         /** DumpChange */
         DumpChange: {
@@ -2048,7 +2160,10 @@ export interface components {
             /** Items */
             items: number;
         };
-        /** Error */
+        /**
+         * Error
+         * @description A problem of RFC 9457; `type` and `title` only appear in the reply of a request, not in the error of a job.
+         */
         Error: {
             /** Error */
             error: string;
@@ -2064,6 +2179,10 @@ export interface components {
             said?: components["schemas"]["Phrase"][] | null;
             /** Hint Said */
             hint_said?: components["schemas"]["Phrase"][] | null;
+            /** Type */
+            type?: string | null;
+            /** Title */
+            title?: string | null;
         };
         /**
          * Explained
@@ -2078,8 +2197,9 @@ export interface components {
         };
         /**
          * Facts
-         * @description `same`: what is the same on both sides, and so ruled out; `left_out`: items that are not judged, by rule. `reads` is null
-         *     if the call has more than 100 items, `inherits` if it does not differ or the result does not tell.
+         * @description `repeats`: the origin of an earlier step whose fault this is again; `same`: what is the same on both sides, and so ruled
+         *     out; `left_out`: items that are not judged, by rule. `reads` is null if the call has more than 100 items, `inherits` if it
+         *     does not differ or the result does not tell.
          */
         Facts: {
             /** Differs */
@@ -2093,6 +2213,7 @@ export interface components {
             left_out: {
                 [key: string]: number;
             };
+            repeats: components["schemas"]["Repeats"] | null;
         };
         /**
          * FailingCall
@@ -2306,6 +2427,21 @@ export interface components {
             pair: number;
         };
         /**
+         * Growing
+         * @description A side that was still being written when it was compared: its newest step, and the calls in it, if a journal told.
+         */
+        Growing: {
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Step */
+            step: number | null;
+            /** Calls */
+            calls: number | null;
+        };
+        /**
          * Half
          * @description The tensors of one direction; `score` is that of the worst.
          */
@@ -2417,7 +2553,8 @@ export interface components {
         };
         /**
          * Health
-         * @description results: files that the server shows as copies; changes are lost when it ends
+         * @description results: files that the server shows as copies; changes are lost when it ends. status: "no_workers" while the cluster has
+         *     none, so that jobs wait
          */
         Health: {
             /** Version */
@@ -2433,9 +2570,9 @@ export interface components {
             results: string[];
             /**
              * Status
-             * @constant
+             * @enum {string}
              */
-            status: "ok";
+            status: "ok" | "no_workers";
         };
         /**
          * Inherits
@@ -2458,7 +2595,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "ingest" | "compare" | "rejudge" | "precheck";
+            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck";
             /** Subject */
             subject: string;
             /**
@@ -2797,6 +2934,30 @@ export interface components {
             name: string;
         };
         /**
+         * NewWatch
+         * @description `dump`: a registered one, or `path`: of a folder, which is registered if it is not yet, with `name`; `partner_path`
+         *     likewise names the partner, whose folder is then watched as well; `options`: of the comparison, without `steps`.
+         */
+        NewWatch: {
+            /** Partner */
+            partner?: string | null;
+            /**
+             * Side
+             * @default target
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Dump */
+            dump?: string | null;
+            /** Path */
+            path?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Partner Path */
+            partner_path?: string | null;
+            options?: components["schemas"]["ComparisonOptions"] | null;
+        };
+        /**
          * NodeAlone
          * @description `word`: fail if the call gives a wrong result on `device`, or the recorded result is wrong for the call's own inputs
          *     `here`: on `device`; `recorded`: in the dump; `made_up`: the numbers of its inputs are; `after_forward`: a backward whose
@@ -2989,6 +3150,7 @@ export interface components {
          * Origin
          * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
          *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
+         *     `steps`: later steps in which the same call goes wrong again on the same rank.
          */
         Origin: {
             /** Step */
@@ -3020,6 +3182,8 @@ export interface components {
             path: string[];
             /** Ranks */
             ranks: number[];
+            /** Steps */
+            steps: number[];
             /** Spread */
             spread: components["schemas"]["Reached"][];
             /** Stack */
@@ -3277,6 +3441,19 @@ export interface components {
         Page_UploadedFile_: {
             /** Items */
             items: components["schemas"]["UploadedFile"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[Watch] */
+        Page_Watch_: {
+            /** Items */
+            items: components["schemas"]["Watch"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -3911,6 +4088,18 @@ export interface components {
             pairs: number;
         };
         /**
+         * Repeats
+         * @description Where the same call went wrong first.
+         */
+        Repeats: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+        };
+        /**
          * RowOutput
          * @description The first output tensor of a call. `largest`: its largest magnitude
          */
@@ -4051,6 +4240,82 @@ export interface components {
             ranks: number[];
         };
         /**
+         * Source
+         * @description `same`: the lines are equal on both sides; `whole`: so are the whole files (null: one of them is not known). A side is null
+         *     if the call is not there.
+         */
+        Source: {
+            target: components["schemas"]["SourceSide"] | null;
+            golden: components["schemas"]["SourceSide"] | null;
+            /** Same */
+            same: boolean;
+            /** Whole */
+            whole: boolean | null;
+            /** Rows */
+            rows: components["schemas"]["SourceRow"][];
+        };
+        /**
+         * SourceLine
+         * @description `number` counts from 1; a long line is cut and ends in …
+         */
+        SourceLine: {
+            /** Number */
+            number: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * SourceRow
+         * @description Lines that stand beside each other. `kind`: `plain` where only one side is known, `same`, `changed` (two different lines),
+         *     or the only side that has it; `at`: the line that made the call.
+         */
+        SourceRow: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "plain" | "same" | "changed" | "target" | "golden";
+            /** At */
+            at: boolean;
+            target: components["schemas"]["SourceLine"] | null;
+            golden: components["schemas"]["SourceLine"] | null;
+        };
+        /**
+         * SourceSide
+         * @description The line of the call stack that is shown (the innermost of the user's own code, else of a library of models), and where the
+         *     text comes from: `recorded` with the dump, `read` now from `path` below a source root, or `missing`. `now`: the number of the
+         *     line in that text, null if it is not there; `matches`: whether that line is the one that the call stack holds (null: it holds
+         *     none); `changed`: the file was changed after the program had loaded it. `text` and `said` tell all that in sentences, or why
+         *     there is no source and how to get it.
+         */
+        SourceSide: {
+            /** File */
+            file: string;
+            /** Line */
+            line: number | null;
+            /** Function */
+            function: string;
+            /** Code */
+            code: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "recorded" | "read" | "missing";
+            /** Path */
+            path: string | null;
+            /** Now */
+            now: number | null;
+            /** Matches */
+            matches: boolean | null;
+            /** Changed */
+            changed: boolean;
+            /** Text */
+            text: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+        };
+        /**
          * StackFrame
          * @description One text of a call stack, in its order. `own`: the user's own code, not Python's or a framework's; `code`: the source
          *     line, empty if the dump has none. A text of an unknown form is completely in `file`, and `line` is null.
@@ -4143,7 +4408,7 @@ export interface components {
          * Summary
          * @description `problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
          *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
-         *     result of an older version.
+         *     result of an older version; `older`: that version found no suspects and kept nothing of what inherits a difference.
          */
         Summary: {
             /** Schema */
@@ -4185,6 +4450,8 @@ export interface components {
              */
             outcome: "agrees" | "diverged" | "not_fully_judged";
             coverage: components["schemas"]["Coverage"] | null;
+            /** Older */
+            older: boolean;
         };
         /**
          * Suspect
@@ -4753,6 +5020,70 @@ export interface components {
             said: components["schemas"]["Phrase"][];
         };
         /**
+         * Watch
+         * @description A watched folder. `dump`, `partner`, `comparison`: ids; `side`: of the dump in the comparison with its partner;
+         *     `condition` has been so since `since`; `step`: the newest, with `calls` in it so far where a journal tells; `whole`: steps
+         *     that are whole; `new_steps`, `new_ranks`: read since the watch began; `why`: what makes the folder unreadable.
+         */
+        Watch: {
+            /** Id */
+            id: string;
+            /** Dump */
+            dump: string;
+            /** Dump Name */
+            dump_name: string;
+            /** Path */
+            path: string;
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Partner */
+            partner: string | null;
+            /** Partner Name */
+            partner_name: string | null;
+            /** Comparison */
+            comparison: string | null;
+            /**
+             * Condition
+             * @enum {string}
+             */
+            condition: "waiting" | "looking" | "growing" | "still" | "ended" | "gone" | "outside" | "unreadable";
+            /** Since */
+            since: string;
+            /** Step */
+            step: number | null;
+            /** Calls */
+            calls: number | null;
+            /** Whole */
+            whole: number[];
+            /** Why */
+            why: string | null;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][] | null;
+            /** New Steps */
+            new_steps: number[];
+            /** New Ranks */
+            new_ranks: number[];
+            /** Created */
+            created: string;
+        };
+        /**
+         * WatchPair
+         * @description `partner`: the dump to compare with, null for none; `side`: of the watched dump.
+         */
+        WatchPair: {
+            /** Partner */
+            partner?: string | null;
+            /**
+             * Side
+             * @default target
+             * @enum {string}
+             */
+            side: "target" | "golden";
+        };
+        /**
          * Stray
          * @description A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
          *     first call that is No.
@@ -4818,7 +5149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4847,7 +5178,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4876,7 +5207,83 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pair_source_api_comparisons__comparison_id__nodes__name__source_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_source_api_dumps__dump_id__nodes__name__source_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Source"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4886,6 +5293,8 @@ export interface operations {
             query?: {
                 /** @description Part of a name. */
                 q?: string;
+                /** @description Only dumps whose folder is watched. */
+                watched?: boolean;
                 sort?: "-created" | "created" | "name";
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
@@ -4913,7 +5322,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4946,7 +5355,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4977,7 +5386,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5006,7 +5415,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5041,7 +5450,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5089,7 +5498,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5129,7 +5538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5175,7 +5584,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5213,7 +5622,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5242,7 +5651,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5282,7 +5691,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5313,7 +5722,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5348,7 +5757,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5377,7 +5786,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5413,7 +5822,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5458,7 +5867,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5500,7 +5909,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5531,7 +5940,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5568,7 +5977,169 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_watches_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Watch_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_api_watches_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_watches__watch_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stop_api_watches__watch_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pair_api_watches__watch_id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WatchPair"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5605,7 +6176,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5638,7 +6209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5671,7 +6242,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5702,7 +6273,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5731,7 +6302,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5766,7 +6337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5797,7 +6368,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5828,7 +6399,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5859,7 +6430,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5888,7 +6459,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5924,7 +6495,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5966,7 +6537,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6014,7 +6585,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6054,7 +6625,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6091,7 +6662,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6152,7 +6723,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6202,7 +6773,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6240,7 +6811,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6280,7 +6851,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6318,7 +6889,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6362,7 +6933,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6399,7 +6970,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6448,7 +7019,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6480,7 +7051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6518,7 +7089,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6558,7 +7129,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6598,7 +7169,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6634,7 +7205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6684,7 +7255,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6726,7 +7297,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6776,7 +7347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6812,7 +7383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6856,7 +7427,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6894,7 +7465,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6934,7 +7505,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6970,7 +7541,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7008,7 +7579,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7044,7 +7615,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7075,7 +7646,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7115,7 +7686,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7155,7 +7726,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7195,7 +7766,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7231,7 +7802,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7262,7 +7833,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7298,7 +7869,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7335,7 +7906,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7366,7 +7937,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7397,7 +7968,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7432,7 +8003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7461,7 +8032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7499,7 +8070,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7534,7 +8105,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7563,7 +8134,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7599,7 +8170,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7637,7 +8208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7670,7 +8241,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7703,7 +8274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7734,7 +8305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7765,7 +8336,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7805,7 +8376,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7854,7 +8425,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7903,7 +8474,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7944,7 +8515,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7993,7 +8564,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8042,7 +8613,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8087,7 +8658,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8103,6 +8674,8 @@ export interface operations {
                 pairs?: boolean;
                 /** @description html: language of the page. */
                 lang?: "en" | "zh";
+                /** @description csv: begin with a byte order mark, by which Excel knows UTF-8. */
+                bom?: boolean;
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */
@@ -8147,7 +8720,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8181,7 +8754,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8212,7 +8785,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8243,7 +8816,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };

@@ -74,6 +74,8 @@ export type ValueRow = Schemas["ValueRow"];
 export type TreeLevels = Schemas["TreeLevels"];
 export type TreeRow = Schemas["TreeRow"];
 export type UnitPrecheck = Schemas["UnitPrecheck"];
+export type Watch = Schemas["Watch"];
+export type WatchSide = Watch["side"];
 export type Upload = Schemas["Upload"];
 export type UploadRoom = Schemas["UploadRoom"];
 

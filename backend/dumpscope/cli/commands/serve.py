@@ -33,10 +33,19 @@ def serve(
     port: Port = None,
     data_dir: DataDir = None,
     root: Annotated[list[Path] | None, Option("--root")] = None,
+    source_root: Annotated[list[str] | None, Option("--source-root", metavar="[PREFIX=]DIR")] = None,
 ) -> int:
     """Serve the web UI and the REST interface, for the data folder or for result files."""
     with Ending() as ending:
-        _serve(ending, results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
+        _serve(
+            ending,
+            results or [],
+            host=host,
+            port=port,
+            data_dir=data_dir,
+            roots=root or [],
+            source_roots=source_root or [],
+        )
     return COMPARED
 
 
@@ -48,10 +57,11 @@ def _serve(
     port: int | None,
     data_dir: Path | None,
     roots: Sequence[Path],
+    source_roots: Sequence[str],
 ) -> None:
     """Serve until interrupted. results: files to show as copies, instead of a data folder"""
     if not results:
-        run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots))
+        run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots, source_roots=source_roots))
         return
     if data_dir is not None:
         raise UsageError(
@@ -59,7 +69,9 @@ def _serve(
             hint=say("cli.give_one_them"),
         )
     with ending.own(_temporary) as folder:
-        chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
+        chosen = settings(
+            host=host, port=port, data_dir=folder, roots=roots, source_roots=source_roots, database_url=""
+        )
         page = _copy_results(results, folder / "dumpscope.db")
         run_server(ending, chosen, page, results=[str(result.absolute()) for result in results])
 
@@ -110,6 +122,7 @@ def settings(
     port: int | None = None,
     data_dir: Path | None = None,
     roots: Sequence[Path] = (),
+    source_roots: Sequence[str] = (),
     database_url: str | None = None,
 ) -> Settings:
     """Settings from the command line, then the environment. Raises UsageError with one line that says what is wrong."""
@@ -121,6 +134,7 @@ def settings(
         "port": port,
         "data_dir": data_dir,
         "roots": list(roots) or None,
+        "source_roots": list(source_roots) or None,
         "database_url": database_url,
     }
     for root in roots:
@@ -141,6 +155,7 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
+    from dumpscope.api.http.header_timeout import TimedHeads  # noqa: PLC0415
     from dumpscope.index.store.database import Database  # noqa: PLC0415
 
     class Server(uvicorn.Server):
@@ -158,7 +173,9 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
         app = create_app(chosen, results)
         line(tell("cli.dumpscope_serves", address=address(chosen, listener), page=page))
         line(tell("cli.ctrl_c_ends"))
-        server = Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
+        server = Server(
+            uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, http=TimedHeads)
+        )
         ending.begin_serving(server)
         sys.stdout.flush()
         server.run(sockets=[listener])

@@ -155,6 +155,12 @@ def _producers(connection: Connection, rank: int, numbers: range) -> list[Produc
     ]
 
 
+def stack_of(database: Database, rank: StoredRank, name: str) -> list[str]:
+    """The call stack of the node of this name, innermost first. Raises NotFoundError."""
+    with database.read() as connection:
+        return node_stack(connection, rank.id, find_entry(connection, rank, name))
+
+
 def node_stack(connection: Connection, rank: int, row: Any) -> list[str]:
     """Frames of an entry, innermost first; of its forward call where a backward node has none of its own."""
     stack = row.stack

@@ -59,6 +59,12 @@ def rank_places(database: Database, dump_id: str) -> dict[int, RankRef]:
         return {row.id: RankRef.from_json(json.loads(row.place)) for row in connection.execute(statement)}
 
 
+def rank_place(database: Database, rank_id: int) -> RankRef | None:
+    """Where the rank_dump `rank_id` lies, None where it is gone."""
+    place = _column(database, tables.rank_dump.c.place, rank_id)
+    return None if place is None else RankRef.from_json(json.loads(place))
+
+
 def rank_headers(database: Database, dump_id: str) -> list[Header]:
     """Headers of all ranks of a dump by step and rank."""
     rank = tables.rank_dump.c
@@ -96,8 +102,8 @@ def tensor_folder(database: Database, rank_id: int) -> str | None:
 
 def has_stacks(database: Database, rank_id: int) -> bool:
     """Whether the rank_dump `rank_id` came with call stacks."""
-    place = _column(database, tables.rank_dump.c.place, rank_id)
-    return place is not None and RankRef.from_json(json.loads(place)).has_stacks
+    place = rank_place(database, rank_id)
+    return place is not None and place.has_stacks
 
 
 def stored_run(database: Database, rank_id: int) -> Run | None:

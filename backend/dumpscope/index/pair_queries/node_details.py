@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -27,19 +28,11 @@ class NodeContext:
 
 def node_context(connection: Connection, unit: StoredUnit, pair: int) -> NodeContext:
     """Raises NotFoundError."""
-    node = tables.node_pair.c
-    row = connection.execute(
-        select(node.target, node.golden, node.entry).where(node.id == tables.key(unit.id, pair))
-    ).one_or_none()
-    if row is None:
-        raise NotFoundError(say("index.no_node_pair_step_rank", pair=pair))
+    row = _pair_row(connection, unit, pair)
     stacks: list[list[str]] = []
     relatives: list[str] = []
     for rank, number in ((unit.target, row.target), (unit.golden, row.golden)):
-        found = None
-        if number is not None:
-            wanted = select(tables.entry).where(tables.entry.c.id == tables.key(rank, number))
-            found = connection.execute(wanted).one_or_none()
+        found = _entry(connection, rank, number)
         stacks.append([] if found is None else node_stack(connection, rank, found))
         if found is not None and not relatives:
             relatives = siblings(connection, rank, found)
@@ -49,3 +42,30 @@ def node_context(connection: Connection, unit: StoredUnit, pair: int) -> NodeCon
         path=ancestor_names(connection, unit, row.entry),
         siblings=relatives,
     )
+
+
+def stacks_of_pair(connection: Connection, unit: StoredUnit, pair: int) -> tuple[list[str] | None, list[str] | None]:
+    """The call stacks of both sides, None for a side without this call. Raises NotFoundError."""
+    row = _pair_row(connection, unit, pair)
+    found = (
+        (rank, _entry(connection, rank, number))
+        for rank, number in ((unit.target, row.target), (unit.golden, row.golden))
+    )
+    target, golden = (None if entry is None else node_stack(connection, rank, entry) for rank, entry in found)
+    return target, golden
+
+
+def _pair_row(connection: Connection, unit: StoredUnit, pair: int) -> Any:
+    node = tables.node_pair.c
+    row = connection.execute(
+        select(node.target, node.golden, node.entry).where(node.id == tables.key(unit.id, pair))
+    ).one_or_none()
+    if row is None:
+        raise NotFoundError(say("index.no_node_pair_step_rank", pair=pair))
+    return row
+
+
+def _entry(connection: Connection, rank: int, number: int | None) -> Any:
+    if number is None:
+        return None
+    return connection.execute(select(tables.entry).where(tables.entry.c.id == tables.key(rank, number))).one_or_none()

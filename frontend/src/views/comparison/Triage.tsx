@@ -72,7 +72,7 @@ const Screen = memo(function Screen() {
   const left = useSplit("tree", share(0.19, 244, 340), 160, 620);
   const right = useSplit("evidence", share(0.36, 460, 760), 320, 1100);
   useKeys({ help: () => setHelp(true) });
-  const marks = MARKS.map((word) => ({
+  const marks = [...MARKS, "repeats" as const].map((word) => ({
     id: word,
     mark: <WordMark word={word} words />,
     text: t(`classHelp.${word}`),

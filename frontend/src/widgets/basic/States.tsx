@@ -94,9 +94,11 @@ export function Failure({ title, problem, onRetry, remedy, children }: FailurePr
       <Icon name="warning" size={16} />
       <div>
         <strong>{title ?? t("app.failed")}</strong>
-        <div className={classes.detail}>{detail}</div>
+        <div className={classes.detail} data-line="detail">
+          {detail}
+        </div>
         {(hint ?? remedy) && (
-          <div className={classes.hint}>
+          <div className={classes.hint} data-line="remedy">
             <strong>{t("app.remedy")}:</strong> {hint ?? remedy}
           </div>
         )}

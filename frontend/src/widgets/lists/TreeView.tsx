@@ -386,7 +386,7 @@ function Partner({ entry }: { entry: Entry }) {
 function Badges({ entry, counts }: { entry: Entry; counts: Counts | null }) {
   const { t } = useTranslation();
   const leaf = entry.children === 0;
-  if (leaf || !counts) return <ClassMark cls={entry.cls} verdict={entry.verdict} />;
+  if (leaf || !counts) return <ClassMark name={entry.name} cls={entry.cls} verdict={entry.verdict} />;
   const clean = counts.origin + counts.no + counts.warning === 0;
   return (
     <span className={classes.badges}>

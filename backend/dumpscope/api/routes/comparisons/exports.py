@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,6 +56,7 @@ async def export(
     rank: Annotated[Rank, Query(description="Only this rank.")] = None,
     pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
     lang: Annotated[Language, Query(description="html: language of the page.")] = "en",
+    bom: Annotated[bool, Query(description="csv: begin with a byte order mark, by which Excel knows UTF-8.")] = False,
 ) -> Response:
     """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a report without scripts, the page of the
     UI in one file, or a database.
@@ -74,6 +76,7 @@ async def export(
         rank=rank,
         pairs=pairs,
         language=lang,
+        bom=bom,
     )
     return await run_cancellable(request, asked.answer)
 
@@ -91,6 +94,7 @@ class _Asked:
     rank: int | None
     pairs: bool
     language: str
+    bom: bool
 
     def answer(self, check: Callable[[], None]) -> Response:
         """The file, or its first bytes and then the rest while it is sent. check: raises after a disconnect"""
@@ -125,7 +129,7 @@ class _Asked:
                 page = html_page(state.database, answer, units, check)
             return Response(page, headers=headers, media_type=EXPORTS[kind])
         if kind == "csv":
-            text = csv_text(state.database, units, filters)
+            text: Iterator[str] = chain(["\ufeff"] if self.bom else [], csv_text(state.database, units, filters))
         elif kind == "json":
             text = json_document(state.database, answer, units, filters, pairs=self.pairs)
         else:

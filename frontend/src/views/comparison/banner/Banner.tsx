@@ -14,6 +14,7 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { Loading } from "../../../widgets/basic/States";
 import { Hint } from "../../../widgets/late/Hint";
+import { lazyPart } from "../../../widgets/late/lazyPart";
 import { Term } from "../../../widgets/late/Term";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
 import { PlanNotes } from "../plan/PlanNotes";
@@ -27,6 +28,10 @@ import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
 import { Suspects } from "./Suspects";
 import { UnitMatrix } from "./UnitMatrix";
+
+const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
+
+const Provisional = lazyPart(async () => (await import("./Provisional")).Provisional, { late: true });
 
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
 export function Banner() {
@@ -66,6 +71,8 @@ export function Banner() {
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <NotJudgedToo summary={summary} />
+      {summary.older && <OlderResult comparison={comparison} />}
+      {comparison.growing && comparison.growing.length > 0 && <Provisional comparison={comparison} />}
       <Warnings summary={summary} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">

@@ -4,7 +4,6 @@ import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { onlySide } from "../../../base/comparison/unmatched";
-import { markWord } from "../../../base/comparison/verdicts";
 import { IN_FILE } from "../../../base/inFile";
 import { apiName, turnLabel } from "../../../base/text/callNames";
 import { useTranslation } from "../../../texts/useTranslation";
@@ -21,7 +20,7 @@ import { MatchActions } from "../dialogs/MatchActions";
 import { useResult } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
-import { TicketButton, useParagraph } from "./Explanation";
+import { TicketButton, useParagraph, wordOf } from "./Explanation";
 import { NoteBox } from "./NoteBox";
 import { PlotPanel } from "./PlotPanel";
 import { SECTIONS } from "./sections";
@@ -38,7 +37,7 @@ export function EvidencePanel() {
       <SectionKeys />
       <div className={classes.scroll}>
         <div className={classes.name}>
-          {node && <ClassMark cls={node.cls} verdict={node.verdict} />}
+          {node && <ClassMark name={node.name} cls={node.cls} verdict={node.verdict} />}
           <h2 data-testid="selected-name">
             <MiddleName name={selected} tail={30} />
           </h2>
@@ -143,10 +142,21 @@ function Reason({ node }: { node: NodeDetail }) {
   const { update, select } = useSelection();
   const only = onlySide(node);
   const paragraph = useParagraph(node);
+  const { repeats } = node.explanation.facts;
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
-        <strong>{t(`classes.${markWord(node.cls, node.verdict)}`)}</strong>
+        <strong>{t(`classes.${wordOf(node)}`)}</strong>
+        {repeats && (
+          <button
+            type="button"
+            className={`plain ${classes.link}`}
+            onClick={() => update({ step: repeats.step, rank: repeats.rank, node: repeats.node })}
+            data-testid="repeats"
+          >
+            {t("evidence.repeats", { step: repeats.step })}
+          </button>
+        )}
         <span>
           <Term word="reached">{t("list.reached")}</Term>: <VerdictMark verdict={node.verdict} />
         </span>

@@ -2,7 +2,7 @@ import type { NodeDetail } from "../../../api/types";
 import { foldStack } from "../../../base/comparison/stackFrames";
 import { type Ticket, writeTicket } from "../../../base/comparison/ticket";
 import { onlySide } from "../../../base/comparison/unmatched";
-import { markWord, verdictLabel } from "../../../base/comparison/verdicts";
+import { type MarkWord, markWord, verdictLabel } from "../../../base/comparison/verdicts";
 import { IN_FILE } from "../../../base/inFile";
 import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
@@ -27,6 +27,11 @@ export function useParagraph(node: NodeDetail): string {
   return [alone, told].filter(Boolean).join(" ");
 }
 
+/** The class of a call, or that it is a fault of an earlier step again. */
+export function wordOf(node: NodeDetail): MarkWord {
+  return node.explanation.facts.repeats === null ? markWord(node.cls, node.verdict) : "repeats";
+}
+
 /** Copies a call as the text of a ticket. */
 export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph: string }) {
   const { t } = useTranslation();
@@ -49,7 +54,7 @@ export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph:
       score: pair.score,
     }));
   const ticket: Ticket = {
-    title: `${node.name}: ${t(`classes.${markWord(node.cls, node.verdict)}`)}, ${verdictLabel(node.verdict)}`,
+    title: `${node.name}: ${t(`classes.${wordOf(node)}`)}, ${verdictLabel(node.verdict)}`,
     paragraph,
     facts: [
       [t("comparison.target"), comparison.target_name],
