@@ -125,7 +125,7 @@ def test_a_pair_is_compared_when_both_sides_are_whole_and_again_when_more_comes(
 
     def again() -> bool:
         body = server.get(f"/api/comparisons/{first['id']}").json()
-        return body["status"] == "done" and body["options"]["steps"] == [0, 1]
+        return bool(body["status"] == "done" and body["options"]["steps"] == [0, 1])
 
     until(again)
     summary = server.get(f"/api/comparisons/{first['id']}/summary").json()
@@ -181,7 +181,7 @@ def test_a_comparison_of_a_growing_dump_says_how_far_it_was(server: Client, runs
         add_calls(journals[name], 0, 10)
         ids[name] = watch(server, path=str(runs / name))["dump"]
     for name in ("npu", "gpu"):
-        dump_when(server, ids[name], lambda body: body["status"] == "ready")
+        dump_when(server, ids[name], is_read)
     add_calls(journals["npu"], 10, 20)
     dump_when(server, ids["npu"], lambda body: body["nodes"] == 20 and body["watch"]["condition"] == "growing")
     reply = server.post("/api/comparisons", json={"target": ids["npu"], "golden": ids["gpu"]})
@@ -198,6 +198,35 @@ def test_a_comparison_of_a_growing_dump_says_how_far_it_was(server: Client, runs
     assert node["items"][0]["target_leaf"]["max"] == 1.0
     assert server.delete(f"/api/comparisons/{done['id']}").status_code == 204
     assert server.delete(f"/api/dumps/{ids['npu']}").status_code == 204
+
+
+def test_a_result_from_a_beginning_outlives_its_growth_and_a_restart(settings: Callable[[], Any], runs: Path) -> None:
+    journals, ids = {}, {}
+    for name in ("npu", "gpu"):
+        rank = runs / name / "step0" / "rank0"
+        rank.mkdir(parents=True)
+        journals[name] = Writer(rank, {"task": "statistics", "level": "L1", "framework": "pytorch"})
+        add_calls(journals[name], 0, 10)
+    with TestClient(create_app(settings()), base_url=BASE) as first:
+        for name in ("npu", "gpu"):
+            ids[name] = register(first, runs / name)
+            settled(first, f"/api/dumps/{ids[name]}")
+        reply = first.post("/api/comparisons", json={"target": ids["npu"], "golden": ids["gpu"]})
+        result = f"/api/comparisons/{reply.json()['id']}"
+        assert settled(first, result)["status"] == "done"
+        rows = first.get(f"{result}/nodes").json()
+        begun = watch(first, dump=ids["npu"])
+        assert is_read(dump_when(first, ids["npu"], is_read)), (
+            "a killed run settles, and what was read is not read again"
+        )
+        add_calls(journals["npu"], 10, 30)
+        dump_when(first, ids["npu"], lambda body: body["nodes"] == 30)
+        assert first.get(f"/api/watches/{begun['id']}").json()["new_steps"] == []
+    with TestClient(create_app(settings()), base_url=BASE) as second:
+        assert second.get(f"{result}/nodes").json() == rows
+        assert second.get(f"{result}/export.db").status_code == 200
+        assert second.delete(result).status_code == 204
+        assert second.delete(f"/api/dumps/{ids['npu']}").status_code == 204
 
 
 def add_calls(journal: Writer, first: int, last: int) -> None:

@@ -142,3 +142,30 @@ def test_a_server_keeps_room_for_the_end_of_its_jobs(tmp_path: Path, monkeypatch
     create_dump(database, name="when there is room", path="/p")
     assert reserve.stat().st_size == store.RESERVE_BYTES
     database.close()
+
+
+def test_a_role_belongs_to_one_process_until_it_ends(database: Database) -> None:
+    first, second = Database(database.url), Database(database.url)
+    assert [first.lead("watch"), first.lead("watch")] == [True, True]
+    assert not second.lead("watch")
+    assert second.lead("server"), "another role"
+    first.close()
+    assert second.lead("watch")
+    second.close()
+
+
+def test_a_role_whose_session_the_database_lost_is_taken_anew(database: Database) -> None:
+    if database.kind == "sqlite":
+        pytest.skip("a lock of a file lasts as long as its process")
+    first, second = Database(database.url), Database(database.url)
+    assert first.lead("watch")
+    with second.write() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
+    assert second.lead("watch")
+    assert not first.lead("watch")
+    second.close()
+    assert first.lead("watch")
+    first.close()

@@ -132,7 +132,9 @@ def test_new_steps_appear_and_the_pair_is_compared_by_itself(
     assert len(ask(watching, "GET", "/comparisons")["items"]) == 1
 
 
-def test_a_running_capture_is_seen_live_until_it_ends(page: Page, watching: Server, runs: Path) -> None:
+def test_a_running_capture_is_seen_live_until_it_ends(
+    page: Page, watching: Server, runs: Path, pytestconfig: pytest.Config
+) -> None:
     pytest.importorskip("torch")
     folder = runs / "training"
     run = Training(folder)
@@ -157,14 +159,25 @@ def test_a_running_capture_is_seen_live_until_it_ends(page: Page, watching: Serv
     run.tell("calls")
     page.goto(f"{watching.url}/comparisons/{provisional}")
     grew = page.get_by_test_id("grew")
-    expect(grew).to_contain_text("Provisional: when it was compared, target was still growing (step 0,")
+    expect(grew).to_contain_text("Provisional. The target was still growing when it was compared: step 0,")
     run.tell("end")
     expect(grew).to_contain_text("It has ended since.")
+    axe_finds_nothing(page, pytestconfig)
     page.goto(f"{watching.url}/dumps/{dump}")
     expect(line).to_have_attribute("data-condition", "ended")
     expect(line).to_contain_text("step 0 ended at")
+    expect(page.get_by_test_id("tree").get_by_role("treeitem").first).to_be_visible()
+    axe_finds_nothing(page, pytestconfig)
     page.get_by_test_id("stop-watch").click()
     expect(line).to_have_count(0)
+
+
+def axe_finds_nothing(page: Page, pytestconfig: pytest.Config) -> None:
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+        page.wait_for_function(AT_REST)
+        assert grave(page, pytestconfig) == []
 
 
 NODES = """Number([...document.querySelectorAll("[data-testid=facts] dl > div")]
@@ -188,15 +201,10 @@ def test_a_folder_that_is_gone_and_an_empty_one_are_said(
     expect(row_of(page, "run").get_by_test_id("watch")).to_contain_text("watched: no change since")
     shutil.rmtree(runs / "run")
     expect(row_of(page, "run").get_by_test_id("watch")).to_contain_text("⚠ folder is gone since")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
-        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
-        page.wait_for_function(AT_REST)
-        assert grave(page, pytestconfig) == []
+    axe_finds_nothing(page, pytestconfig)
     row_of(page, "run").get_by_test_id("open-watch").click()
     expect(page.get_by_test_id("watch-form")).to_be_visible()
-    page.wait_for_function(AT_REST)
-    assert grave(page, pytestconfig) == []
+    axe_finds_nothing(page, pytestconfig)
     page.keyboard.press("Escape")
     row_of(page, "run").get_by_test_id("stop-watch").click()
     expect(row_of(page, "run").get_by_test_id("watch")).to_have_count(0)

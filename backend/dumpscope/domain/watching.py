@@ -116,6 +116,14 @@ class Places:
         """Whether the step, or a rank of it, appeared or changed between two looks."""
         return any(one.changed for one in self._kept.values() if one.place.step == step)
 
+    def is_examining(self) -> bool:
+        """Whether ranks that were there from the beginning have not been looked at for long enough to be whole."""
+        return any(
+            one.looked < 0
+            or (not one.changed and one.sight is not None and one.sight.state == "written" and not self._is_whole(one))
+            for one in self._kept.values()
+        )
+
     def is_restless(self, now: float) -> bool:
         """Whether something changed so lately that a look is worth while."""
         return any(

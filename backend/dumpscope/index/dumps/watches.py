@@ -161,6 +161,18 @@ def stored_stamps(database: Database, dump_id: str) -> dict[str, str | None]:
         return {json.loads(row.place)["folder"]: row.stamp for row in connection.execute(statement)}
 
 
+def newest_rank(database: Database, dump_id: str) -> int:
+    """The largest id of a rank of a dump, 0 where it has none: another one after any rank was read again."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(func.max(rank.id))
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+    )
+    with database.read() as connection:
+        return int(connection.execute(statement).scalar() or 0)
+
+
 def digest_ranks(database: Database, dumps: Sequence[str], steps: Sequence[int]) -> str:
     """A digest of the ranks of these dumps in these steps: another one after any of them was read again."""
     rank = tables.rank_dump.c

@@ -35,6 +35,10 @@ BUSY_SECONDS: Final = 120.0
 
 ADVISORY_LOCK: Final = 0x64756D70  # any fixed number: the writer's turn on PostgreSQL
 
+Role = Literal["server", "watch"]
+"""What one process at a time does: clean up after crashed ones, look at watched folders."""
+ROLE_LOCKS: Final[dict[Role, int]] = {"server": ADVISORY_LOCK + 1, "watch": ADVISORY_LOCK + 2}
+
 RESERVE_BYTES: Final = 8 << 20
 """Room kept beside a server's SQLite file, so that a full disk still takes the end of a job and the removal of a dump."""
 LEAST_ROOM: Final = 64 << 20
@@ -42,10 +46,6 @@ LEAST_ROOM: Final = 64 << 20
 
 DISK_FULL: Final = "53100"
 """PostgreSQL's own code for a full disk."""
-
-Role = Literal["server", "watch"]
-"""What one process at a time does: clean up after crashed ones, look at watched folders."""
-ROLE_LOCKS: Final[dict[Role, int]] = {"server": ADVISORY_LOCK + 1, "watch": ADVISORY_LOCK + 2}
 
 FETCH_ROWS: Final = 1000
 """Rows taken from the driver at a time: few enough to stay in the cache."""
@@ -75,8 +75,8 @@ class Database:
         self.url = url
         self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
         self._queue, self._turn = threading.Lock(), threading.Lock()
-        self._reserve: Path | None = None
         self._leads: dict[Role, int | Connection] = {}
+        self._reserve: Path | None = None
         if self.kind == "sqlite":
             if not parsed.database or parsed.database == ":memory:":
                 raise UsageError(say("index.memory_database_cannot_shared"), hint=say("index.name_file_sqlite_file"))

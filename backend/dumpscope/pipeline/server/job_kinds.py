@@ -11,7 +11,7 @@ from typing import Any, Final
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, ConflictError, FullDiskError, LimitError, NotFoundError, Problem
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
-from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump
+from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump, stored_ranks
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
@@ -135,8 +135,9 @@ def _note_growing(database: Database, comparison_id: str) -> None:
         if watch is None or watch.seen.condition != "growing":
             continue
         step = watch.seen.step
-        if not row.options.steps or step in row.options.steps:
-            growing.append({"side": side, "step": step, "calls": watch.seen.calls})
+        read = [rank.nodes for rank in stored_ranks(database, dump_id) if rank.step == step]
+        if read and (not row.options.steps or step in row.options.steps):
+            growing.append({"side": side, "step": step, "calls": sum(read)})
     change_comparison(database, comparison_id, growing=growing)
 
 

@@ -30,6 +30,7 @@ from dumpscope.index.dumps.watches import (
     change_watch,
     digest_ranks,
     list_watches,
+    newest_rank,
     stored_stamps,
 )
 from dumpscope.index.store.database import Database
@@ -37,6 +38,7 @@ from dumpscope.index.store.jobs import JobTable
 from dumpscope.readers.discover import dump_root
 from dumpscope.readers.glance import count_calls, list_places, list_steps, look_at
 from dumpscope.texts import said_of, say
+from dumpscope_format.paths import step_number
 
 MOST: Final = 256
 """Ranks of a dump that one look goes into."""
@@ -58,6 +60,7 @@ class _Memory:
 
     read: folder -> stamp that it has in the database, or that a job was asked to read; journals: folder -> (calls, offset)
     grown: calls of the growing step when it was read last, at the time `live`
+    compared: partner, steps and newest ranks for which it is known that nothing is left to compare
     """
 
     places: Places
@@ -70,6 +73,7 @@ class _Memory:
     journals: dict[str, tuple[int, int]] = field(default_factory=dict)
     grown: tuple[int | None, int] = (None, 0)
     live: float = 0.0
+    compared: tuple[Any, ...] = ()
 
 
 class Watcher:
@@ -153,8 +157,8 @@ class Watcher:
         busy = self._unfinished(dump)
         if not busy:
             busy = self._read_changes(dump, memory, seen, now)
-        if not busy and row.partner is not None:
-            busy = self._compare(row, dump, seen)
+        if not busy and row.partner is not None and not memory.places.is_examining():
+            busy = self._compare(row, memory, dump, seen)
         return busy or seen != row.seen or memory.places.is_restless(now)
 
     def _see(self, row: WatchRow, memory: _Memory, now: float) -> Seen:
@@ -191,7 +195,8 @@ class Watcher:
         memory.steps = list_steps(memory.root)
         places = memory.places
         if memory.steps is None:
-            places.find(now, {place.step for place in places.places} | {0}, list_places(memory.root, 0))
+            step = _step_of(memory.root)
+            places.find(now, {place.step for place in places.places} | {step}, list_places(memory.root, step))
             return
         whole = places.whole_steps(now)
         order = sorted(memory.steps)
@@ -267,7 +272,7 @@ class Watcher:
         memory.grown, memory.live = (step, calls), now
         return True
 
-    def _compare(self, row: WatchRow, dump: DumpRow, seen: Seen) -> bool:
+    def _compare(self, row: WatchRow, memory: _Memory, dump: DumpRow, seen: Seen) -> bool:
         """Compare the steps that are whole on both sides, unless that was done; returns whether a comparison is at work."""
         assert row.partner is not None
         other = get_dump(self._database, row.partner)
@@ -282,6 +287,10 @@ class Watcher:
             "running",
         ):
             return True
+        at = row.partner, steps, newest_rank(self._database, dump.id), newest_rank(self._database, other.id)
+        if memory.compared == at:
+            return False
+        memory.compared = at
         digest = digest_ranks(self._database, [dump.id, other.id], steps)
         if digest == row.compared:
             return False
@@ -307,3 +316,9 @@ class Watcher:
             change_comparison(database, comparison, status="pending", error=None)
         job = self._submit("compare", comparison, {})
         change_comparison(database, comparison, job=job.id)
+
+
+def _step_of(root: str) -> int:
+    """Step of ranks that lie in no folder of a step below the root, as discovery numbers it."""
+    names = os.path.basename(root), os.path.basename(os.path.dirname(root))
+    return next((step for name in names if (step := step_number(name)) is not None), 0)

@@ -7,6 +7,39 @@ interface Ended {
   origin: { node: string } | null;
 }
 
+/** The same, of one in a list that is looked at now and then. */
+interface Listed {
+  id: string;
+  job: string | null;
+  status: string;
+  created: string;
+}
+
+/** What the last look saw: the job of each comparison, null while it is at work; and when the newest was made. */
+export interface Known {
+  jobs: ReadonlyMap<string, string | null>;
+  newest: string;
+}
+
+const AT_WORK: ReadonlySet<string> = new Set(["pending", "running"]);
+
+/** Those that ended since the last look, and what to know at the next. A comparison that is made again has another job; one that is
+ * listed for the first time counts if it was made since, not if the list only became longer. known: null at the first look */
+export function findEnds<T extends Listed>(known: Known | null, listed: readonly T[]): [T[], Known] {
+  const jobs = new Map(known?.jobs);
+  let newest = known?.newest ?? "";
+  const ended: T[] = [];
+  for (const one of listed) {
+    const atWork = AT_WORK.has(one.status);
+    const before = jobs.get(one.id);
+    const isNew = before === undefined ? known !== null && one.created > known.newest : before !== one.job;
+    if (!atWork && isNew) ended.push(one);
+    jobs.set(one.id, atWork ? null : one.job);
+    if (one.created > newest) newest = one.created;
+  }
+  return [ended, { jobs, newest }];
+}
+
 /** Words for an end without an origin. */
 export type EndWord = "none" | "failed" | "cancelled";
 

@@ -314,7 +314,7 @@ interface FactsProps {
 
 function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
   const { t, language } = useTranslation();
-  const ended = dump.problems.some(({ kind, loc }) => kind === "truncated" && loc.endsWith("dump.journal"));
+  const perhapsGoingOn = dump.problems.some(({ kind, loc }) => kind === "truncated" && loc.endsWith("dump.journal"));
   const facts: [keyof typeof labels, string][] = [
     ["framework", dump.framework ?? ""],
     ["task", dump.task ?? ""],
@@ -364,7 +364,7 @@ function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
             <ProblemList problems={dump.problems} />
           </Notes>
         )}
-        <WatchButton dump={dump} words={!dump.watch && ended} />
+        <WatchButton dump={dump} words={!dump.watch && perhapsGoingOn} />
       </div>
       {dump.watch && <WatchLine watch={dump.watch} name={dump.name} />}
     </section>

@@ -25,7 +25,7 @@ export function HomeView() {
   const { picked, pick: setPicked, take } = sides;
   const [over, setOver] = useState<Side | "page" | null>(null);
   const comparisons = useComparisons("", "-created").data;
-  useListNews(useMemo(() => comparisons?.pages.flatMap((page) => page.items) ?? [], [comparisons]));
+  useListNews(useMemo(() => comparisons?.pages.flatMap((page) => page.items), [comparisons]));
   usePainted(true);
 
   const drop = useCallback(

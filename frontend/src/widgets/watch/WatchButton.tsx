@@ -83,7 +83,7 @@ function WatchForm({ dump, onClose }: { dump: Dump; onClose: () => void }) {
       <p className={`${classes.path} mono`}>{dump.path}</p>
       <Select
         label={t("watch.partner")}
-        description={t("watch.partnerHint")}
+        aria-describedby="watch-partner-hint"
         placeholder={t("watch.noPartner")}
         searchable
         clearable
@@ -104,6 +104,9 @@ function WatchForm({ dump, onClose }: { dump: Dump; onClose: () => void }) {
         }}
         data-testid="watch-partner"
       />
+      <p id="watch-partner-hint" className={classes.hint}>
+        {t("watch.partnerHint")}
+      </p>
       {partner && (
         <div className={classes.role}>
           <span id="watch-side">{t("watch.side", { name: dump.name })}</span>

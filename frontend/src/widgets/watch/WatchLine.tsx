@@ -1,6 +1,6 @@
 import type { Watch } from "../../api/types";
 import { useStopWatch } from "../../api/watches";
-import { formatMoment } from "../../base/numbers/dates";
+import { formatSince } from "../../base/numbers/dates";
 import { formatCount, formatRuns } from "../../base/numbers/format";
 import { say } from "../../texts/serverTexts";
 import type { Translate } from "../../texts/translation";
@@ -80,7 +80,7 @@ function Pair({ watch }: { watch: Watch }) {
 
 function conditionWords(t: Translate, watch: Watch, language: string): string {
   const { condition, step, calls, why, why_said: said } = watch;
-  const since = formatMoment(watch.since, language);
+  const since = formatSince(watch.since, language);
   if (condition === "growing" && calls !== null)
     return t("watch.growingCalls", { step: step ?? 0, count: calls, calls: formatCount(calls) });
   return t(`watch.${condition}`, { step: step ?? 0, since, why: why === null ? "" : say(why, said) });

@@ -1,10 +1,10 @@
 /** The end of a comparison is told by the title of the page and, where the reader wants it, by a notification of the browser. */
-import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { isOver, useJob } from "../../api/jobs";
 import { isBusy } from "../../api/records";
 import type { Comparison } from "../../api/types";
 import { navigate } from "../../base/address/location";
-import { endNews, pageTitle } from "../../base/comparison/endNews";
+import { endNews, findEnds, type Known, pageTitle } from "../../base/comparison/endNews";
 import type { Translate } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
 
@@ -42,15 +42,15 @@ export function useComparisonNews(comparison: Comparison | undefined): void {
   const { t } = useTranslation();
   const busy = comparison !== undefined && isBusy(comparison);
   const share = useShare(busy ? comparison : null);
-  useEnds(comparison ? [comparison] : []);
+  useEnds(useMemo(() => comparison && [comparison], [comparison]));
   const words = !comparison ? null : busy ? progressWords(t, share) : endNews(comparison, (end) => t(`news.${end}`));
   useTitle(words);
 }
 
 /** The same for a list: the title tells of the first that runs, or of the last that ended, until the reader does something. */
-export function useListNews(comparisons: readonly Comparison[]): void {
+export function useListNews(comparisons: readonly Comparison[] | undefined): void {
   const { t } = useTranslation();
-  const running = comparisons.find(({ status }) => status === "running") ?? null;
+  const running = comparisons?.find(({ status }) => status === "running") ?? null;
   const share = useShare(running);
   const [ended, setEnded] = useState<string | null>(null);
   useEnds(comparisons, setEnded);
@@ -85,18 +85,18 @@ function progressWords(t: Translate, share: number | null): string {
   return share === null || share === 0 ? t("news.waiting") : t("news.comparing", { share });
 }
 
-/** Tells of each comparison that was at work a moment ago and is not any more. */
-function useEnds(comparisons: readonly Comparison[], onEnd?: (words: string) => void): void {
+/** Tells of each comparison that ended while the page is open, also of one that came and ended between two looks. */
+function useEnds(comparisons: readonly Comparison[] | undefined, onEnd?: (words: string) => void): void {
   const { t } = useTranslation();
-  const busy = useRef(new Set<string>());
+  const known = useRef<Known | null>(null);
   useEffect(() => {
-    for (const one of comparisons) {
-      if (isBusy(one)) busy.current.add(one.id);
-      else if (busy.current.delete(one.id)) {
-        const words = endNews(one, (end) => t(`news.${end}`));
-        onEnd?.(words);
-        notify(words, one);
-      }
+    if (comparisons === undefined) return;
+    const [ended, next] = findEnds(known.current, comparisons);
+    known.current = next;
+    for (const one of ended) {
+      const words = endNews(one, (end) => t(`news.${end}`));
+      onEnd?.(words);
+      notify(words, one);
     }
   }, [comparisons, onEnd, t]);
 }

@@ -23,6 +23,7 @@ from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.pair_queries.node_pairs import NodeFilter
 from dumpscope.pipeline.results.exports import (
     EXPORTS,
+    answer_text,
     csv_text,
     export_units,
     html_page,
@@ -36,7 +37,7 @@ from dumpscope.texts import say, speaking
 
 router = APIRouter(tags=["exports"])
 
-Kind = Literal["csv", "xlsx", "json", "html", "page.html", "junit.xml", "db"]
+Kind = Literal["csv", "xlsx", "json", "html", "page.html", "junit.xml", "txt", "db"]
 
 Language = Literal["en", "zh"]
 
@@ -55,11 +56,11 @@ async def export(
     step: Annotated[Step, Query(description="Only this step.")] = None,
     rank: Annotated[Rank, Query(description="Only this rank.")] = None,
     pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
-    lang: Annotated[Language, Query(description="html: language of the page.")] = "en",
+    lang: Annotated[Language, Query(description="html, txt: language.")] = "en",
     bom: Annotated[bool, Query(description="csv: begin with a byte order mark, by which Excel knows UTF-8.")] = False,
 ) -> Response:
     """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a report without scripts, the page of the
-    UI in one file, or a database.
+    UI in one file, the text that the command prints, or a database.
 
     The filters choose the calls in the tables, in the pairs of the document and in the JUnit report. The database (`db`) is for
     `dumpscope serve FILE`: the whole comparison with the notes on its pair, nothing else of the server. Closing the
@@ -128,6 +129,9 @@ class _Asked:
             with speaking(self.language):
                 page = html_page(state.database, answer, units, check)
             return Response(page, headers=headers, media_type=EXPORTS[kind])
+        if kind == "txt":
+            with speaking(self.language):
+                return Response(answer_text(answer, units), headers=headers, media_type=EXPORTS[kind])
         if kind == "csv":
             text: Iterator[str] = chain(["\ufeff"] if self.bom else [], csv_text(state.database, units, filters))
         elif kind == "json":

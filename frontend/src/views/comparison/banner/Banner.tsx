@@ -17,18 +17,19 @@ import { Hint } from "../../../widgets/late/Hint";
 import { lazyPart } from "../../../widgets/late/lazyPart";
 import { Term } from "../../../widgets/late/Term";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
-import { PlanNotes } from "../plan/PlanNotes";
 import { useOriginWalk } from "../selection/OriginsProvider";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
 import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
-import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
 import { Suspects } from "./Suspects";
-import { UnitMatrix } from "./UnitMatrix";
 
+// What only some results have, and what opens from the banner.
+const GoldenOff = lazyPart(async () => (await import("./GoldenOff")).GoldenOff);
+const PlanNotes = lazyPart(async () => (await import("../plan/PlanNotes")).PlanNotes, { late: true });
+const UnitMatrix = lazyPart(async () => (await import("./UnitMatrix")).UnitMatrix, { late: true });
 const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
 
 const Provisional = lazyPart(async () => (await import("./Provisional")).Provisional, { late: true });
@@ -54,6 +55,7 @@ export function Banner() {
       </section>
     );
   }
+  const growing = (comparison.growing ?? []).length > 0;
   const origin = origins[originIndex];
   const bad = origin ? "origin" : outcomeClass(summary);
   return (
@@ -71,9 +73,9 @@ export function Banner() {
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <NotJudgedToo summary={summary} />
+      {growing && <Provisional comparison={comparison} />}
       {summary.older && <OlderResult comparison={comparison} />}
-      {comparison.growing && comparison.growing.length > 0 && <Provisional comparison={comparison} />}
-      <Warnings summary={summary} />
+      <Warnings summary={summary} growing={growing} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
@@ -89,7 +91,7 @@ export function Banner() {
           )}
         </p>
       )}
-      <GoldenOff summary={summary} />
+      {summary.reference !== null && <GoldenOff summary={summary} />}
       <ClassCounts id={comparison.id} summary={summary} />
       <Suspects />
     </section>
@@ -323,7 +325,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
           </Hint>
         );
       })}
-      <UnitMatrix summary={summary} />
+      {summary.units.length > 1 && <UnitMatrix summary={summary} />}
       <Strays summary={summary} />
       {!IN_FILE && ranks.length > 1 && (
         <button

@@ -21,16 +21,15 @@ export function Provisional({ comparison }: { comparison: Comparison }) {
     again.mutate(comparison, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
   return (
     <div className={`${classes.reason} ${classes.warned}`} data-testid="grew" data-ended={ended}>
+      <strong>{t("watch.isProvisional")}</strong>{" "}
       {growing.map(({ side, step, calls }) => (
         <span key={side}>
-          {calls === null
-            ? t("watch.grew", { side: t(`comparison.${side}`), step: step ?? 0 })
-            : t("watch.grewCalls", {
-                side: t(`comparison.${side}`),
-                step: step ?? 0,
-                count: calls,
-                calls: formatCount(calls),
-              })}{" "}
+          {t("watch.grew", {
+            side: t(`comparison.${side}`),
+            step: step ?? 0,
+            count: calls ?? 0,
+            calls: formatCount(calls ?? 0),
+          })}{" "}
         </span>
       ))}
       {!IN_FILE && (
