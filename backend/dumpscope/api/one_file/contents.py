@@ -67,7 +67,7 @@ def _take_answer(held: Held, top: str, summary: dict[str, Any], units: list[Unit
     kept = [one for one in summary["units"] if (one["step"], one["rank"]) in here]
     body = json.dumps({**summary, "units": kept}, ensure_ascii=False).encode("utf-8", "replace")
     held.keep(f"{top}/summary", {}, 200, body)
-    for path in (f"{top}/origins", f"{top}/plan", "/api/health", "/api/metrics", "/api/rules"):
+    for path in (f"{top}/origins", f"{top}/plan", "/api/metrics", "/api/rules"):
         held.take(path)
     held.take(f"{top}/notes", limit=NOTES)
 
