@@ -9,6 +9,8 @@
     │   ├── ForeignError        422  it is something else: another archive, a text, a single tensor
     │   └── TensorError         422  one tensor file cannot be read (refused, truncated, over budget)
     ├── LimitError              413  a size, count or depth limit would be passed
+    ├── FullDiskError           507  the disk, or the user's share of it, is full
+    ├── BusyError               429  a client asks for more at a time than it may
     └── CancelledError          409  the user cancelled this work
 
 A damaged *part* of a dump is never an exception: readers return `Problem`s and carry on.
@@ -16,6 +18,7 @@ A damaged *part* of a dump is never an exception: readers return `Problem`s and 
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -114,6 +117,24 @@ class TensorError(UnreadableError):
 class LimitError(DumpscopeError):
     status = 413
     code = "limit"
+
+
+class BusyError(DumpscopeError):
+    status = 429
+    code = "busy"
+
+
+class FullDiskError(DumpscopeError):
+    status = 507
+    code = "full_disk"
+
+
+def full_disk(error: BaseException) -> FullDiskError | None:
+    """The error to tell if the operating system refused to write because there is no room, None for any other."""
+    if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return None
+    where = error.filename if isinstance(error.filename, str) else None
+    return FullDiskError(say("error.full_disk"), hint=say("error.make_room"), where=where)
 
 
 class CancelledError(DumpscopeError):

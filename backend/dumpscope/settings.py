@@ -46,6 +46,9 @@ class Settings(BaseSettings):
     upload_hours: float = Field(default=24, gt=0)
     """How long an upload that broke off can be gone on with."""
 
+    watch_settle: float = Field(default=10, gt=0, le=3600)
+    """Seconds for which a file of a watched folder must not change before it is taken for whole."""
+
     @field_validator("data_dir")
     @classmethod
     def _expand(cls, value: Path) -> Path:

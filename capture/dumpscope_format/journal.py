@@ -268,6 +268,35 @@ def is_flushed(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def count_nodes(path: str | os.PathLike[str], start: int = 0) -> tuple[int, int]:
+    """(nodes between `start` and the last whole frame, offset of that frame's end), by the heads of frames alone.
+
+    start: 0, or an offset that an earlier call returned. A node named again counts again. (0, 0) where the file cannot be read or
+    is no journal.
+    """
+    count, place = 0, max(start, len(MAGIC))
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if stream.read(len(MAGIC)) != MAGIC:
+                return 0, 0
+            stream.seek(place)
+            while True:
+                head = stream.read(_FRAME.size)
+                if len(head) < _FRAME.size:
+                    break
+                kind, length, _check = _FRAME.unpack(head)
+                end = place + _FRAME.size + length
+                if kind not in _KINDS or end > size:
+                    break
+                count += kind == b"N"
+                place = end
+                stream.seek(place)
+    except OSError:
+        return 0, 0
+    return count, place
+
+
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dumpscope import errors
-from dumpscope.api.error_body import CODES
+from dumpscope.api.http.error_body import CODES
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text(encoding="utf-8")
 

@@ -92,3 +92,10 @@ def test_every_file_that_is_written_first_ends_there_and_leaves_nothing_half_don
             write(check)
         assert check.calls >= last
     assert not any(path.name.endswith((".db", ".part")) for path in tmp_path.iterdir())
+
+
+def test_a_csv_begins_with_a_byte_order_mark_on_request(client: Client, dumps: Path) -> None:
+    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+    plain = client.get(f"/api/comparisons/{comparison}/export.csv").content
+    assert client.get(f"/api/comparisons/{comparison}/export.csv?bom=true").content == b"\xef\xbb\xbf" + plain
+    assert plain[:1].isalpha()

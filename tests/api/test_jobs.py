@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,10 @@ from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from api.conftest import BASE, Client, Make, compare, register, settled
+from dumpscope.api import job_feed
 from dumpscope.api.app import create_app
+from dumpscope.api.http import header_timeout
+from dumpscope.api.http.header_timeout import TimedHeads
 from dumpscope.api.models import jobs as models
 from dumpscope.domain.job import PROVISIONAL_MARK, Job
 from dumpscope.errors import CancelledError
@@ -99,9 +104,10 @@ def test_a_failed_job_ends_its_stream_with_the_reason(client: Client, dumps: Pat
 def live(make_settings: Make, gate: Gate) -> Iterator[str]:
     """Address of a server on a real socket: streams and their ends are only true there."""
     settings = make_settings()
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(settings), port=0, log_level="error", timeout_graceful_shutdown=2)
+    config = uvicorn.Config(
+        create_app(settings), port=0, log_level="error", timeout_graceful_shutdown=2, http=TimedHeads
     )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -141,6 +147,82 @@ def test_the_server_stops_while_somebody_listens(live: str, gate: Gate, dumps: P
 
         threading.Thread(target=listen, daemon=True).start()
         time.sleep(0.5)
+
+
+def test_many_streams_of_a_job_cost_one_reader_and_all_learn_its_end(
+    live: str, gate: Gate, dumps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 150
+    with httpx.Client(base_url=live) as client:
+        started = start(client, dumps)  # type: ignore[arg-type]
+        assert gate.reached.wait(20)
+        reads = 0
+        genuine = job_feed.run_in_threadpool
+
+        async def counted(read: Any, job_id: str) -> Any:
+            nonlocal reads
+            reads += 1
+            return await genuine(read, job_id)
+
+        async def listen() -> list[str]:
+            limits = httpx.Limits(max_connections=None)
+            async with httpx.AsyncClient(base_url=live, timeout=60, limits=limits) as many:
+                streams = [asyncio.create_task(many.get(f"/api/jobs/{started['job']}/events")) for _ in range(count)]
+                await asyncio.sleep(2)
+                monkeypatch.setattr(job_feed, "run_in_threadpool", counted)
+                begun = time.monotonic()
+                await asyncio.sleep(3)
+                assert (await many.get("/api/health")).status_code == 200
+                most = (time.monotonic() - begun) / job_feed.POLL_SECONDS
+                assert 0 < reads <= most + 2, "one reader, not one per stream"
+                gate.open.set()
+                return [(await stream).text for stream in streams]
+
+        texts = asyncio.run(listen())
+    assert [events_of(text)[-1][0] for text in texts] == ["done"] * count
+
+
+def test_a_client_has_so_many_streams_and_no_more(
+    live: str, gate: Gate, dumps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_feed, "STREAMS_PER_CLIENT", 2)
+    with httpx.Client(base_url=live) as client, ExitStack() as streams:
+        started = start(client, dumps)  # type: ignore[arg-type]
+        assert gate.reached.wait(20)
+        address = f"/api/jobs/{started['job']}/events"
+        opened = [streams.enter_context(httpx.stream("GET", f"{live}{address}")) for _ in range(2)]
+        assert [stream.status_code for stream in opened] == [200, 200]
+        refused = client.get(address)
+        assert (refused.status_code, refused.json()["error"]) == (429, "busy")
+        opened[0].close()
+        deadline = time.monotonic() + 20
+        while client.get(f"/api/jobs/{started['job']}").status_code == 200:
+            with client.stream("GET", address) as again:
+                if again.status_code == 200:
+                    break
+            assert time.monotonic() < deadline, "a stream that was closed counts no longer"
+            time.sleep(0.2)
+        gate.open.set()
+
+
+def test_a_request_whose_head_never_ends_is_closed(live: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(header_timeout, "HEAD_SECONDS", 0.5)
+    host, port = live.removeprefix("http://").split(":")
+    for sent in (b"", b"GET / HT", b"GET /api/health HTTP/1.1\r\nHost: x"):
+        with socket.create_connection((host, int(port)), timeout=20) as slow:
+            slow.sendall(sent)
+            assert slow.recv(100) == b"", "the server has closed it"
+    with socket.create_connection((host, int(port)), timeout=20) as kept:
+        whole = b"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        for _ in range(2):  # a pause between two requests is no slow head
+            kept.sendall(whole)
+            reply = b""
+            while not reply.endswith(b"}"):
+                reply += kept.recv(65536)
+            assert reply.startswith(b"HTTP/1.1 200")
+            time.sleep(0.8)
+        kept.sendall(b"GET /api")
+        assert kept.recv(100) == b""
 
 
 def test_a_running_comparison_is_cancelled_and_can_be_deleted(make_settings: Make, gate: Gate, dumps: Path) -> None:

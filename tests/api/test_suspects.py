@@ -171,7 +171,22 @@ def test_a_call_is_explained_by_what_it_reads_what_differs_who_inherits_it_and_w
         "inherits": {"count": 124, "first": "Functional.dropout.1.forward"},
         "same": ["arguments", "forms"],
         "left_out": {},
+        "repeats": None,
     }
+
+
+def test_the_same_fault_in_a_later_step_is_said_to_repeat(served: Client, pair: Ask) -> None:
+    address = pair("target_fault", "golden")
+    (origin,) = get(served, f"{address}/origins")["items"]
+    assert (origin["step"], origin["steps"]) == (0, [1])
+    assert origin["evidence"].endswith("The same is seen in step 1.")
+    again = explanation(served, address, ORIGIN, "?step=1&rank=0")
+    assert again["text"].startswith(
+        "The same fault as in step 0, where it is seen first. 1 of 2 inputs differs, input.0, by 0.326"
+    )
+    assert again["facts"]["repeats"] == {"step": 0, "rank": 0, "node": ORIGIN}
+    after = explanation(served, address, "Functional.dropout.1.forward", "?step=1&rank=0")
+    assert after["facts"]["repeats"] is None
 
 
 def test_of_a_call_with_wrong_inputs_the_explanation_tells_of_its_output(served: Client, pair: Ask) -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import pytest
+
+from dumpscope.errors import FullDiskError
 from dumpscope.index.dumps.catalogue import change_dump, count_dumps, create_dump, get_dump
-from dumpscope.index.store.database import Database
+from dumpscope.index.store import database as store, tables
+from dumpscope.index.store.database import Database, insert, sqlite_url
 from dumpscope.index.store.jobs import JobTable
 
 
@@ -89,3 +95,77 @@ def test_a_failed_write_leaves_nothing_behind(database: Database) -> None:
         pass
     with database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM text").scalar() == 0
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Database]:
+    """A SQLite file that may not grow: what it then answers is what it answers on a full disk."""
+    database = Database.open(sqlite_url(tmp_path / "small.db"))
+    with database._writer.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        connection.rollback()
+    yield database
+    database.close()
+
+
+def test_a_full_disk_has_its_own_error_and_nothing_half_stays(small: Database) -> None:
+    def report(count: int) -> None:
+        with small.write() as connection:
+            rows = [["job"] * count, list(range(count)), [0.5] * count, ["x" * 100] * count]
+            insert(connection, tables.task, rows, names=("job", "number", "progress", "message"))
+
+    with pytest.raises(FullDiskError, match="free some space"):
+        report(5000)
+    assert JobTable(small).reports("job") == {}
+    with small._writer.connect() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 100000")
+        connection.rollback()
+    report(5000)
+    assert len(JobTable(small).reports("job")) == 5000
+
+
+def test_a_server_keeps_room_for_the_end_of_its_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = store.LEAST_ROOM
+    monkeypatch.setattr(Database, "_free", lambda _self: free)
+    database = Database.open(sqlite_url(tmp_path / "served.db"))
+    database.keep_reserve()
+    reserve = tmp_path / "served.db.reserve"
+    assert reserve.stat().st_size == store.RESERVE_BYTES
+    free = 1000
+    create_dump(database, name="when the disk is full", path="/p")
+    assert not reserve.exists()
+    free = store.LEAST_ROOM - 1
+    create_dump(database, name="when there is a little", path="/p")
+    assert not reserve.exists()
+    free = store.LEAST_ROOM
+    create_dump(database, name="when there is room", path="/p")
+    assert reserve.stat().st_size == store.RESERVE_BYTES
+    database.close()
+
+
+def test_a_role_belongs_to_one_process_until_it_ends(database: Database) -> None:
+    first, second = Database(database.url), Database(database.url)
+    assert [first.lead("watch"), first.lead("watch")] == [True, True]
+    assert not second.lead("watch")
+    assert second.lead("server"), "another role"
+    first.close()
+    assert second.lead("watch")
+    second.close()
+
+
+def test_a_role_whose_session_the_database_lost_is_taken_anew(database: Database) -> None:
+    if database.kind == "sqlite":
+        pytest.skip("a lock of a file lasts as long as its process")
+    first, second = Database(database.url), Database(database.url)
+    assert first.lead("watch")
+    with second.write() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
+    assert second.lead("watch")
+    assert not first.lead("watch")
+    second.close()
+    assert first.lead("watch")
+    first.close()

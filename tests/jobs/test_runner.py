@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from index.databases import KINDS, open_empty
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, UnreadableError
+from dumpscope.errors import CancelledError, DumpscopeError, FullDiskError, UnreadableError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
+from dumpscope.jobs.executors import lacks_workers, make_executor
 from dumpscope.jobs.runner import Cancelled, Kind, Progress, RecentRate, Runner
+from dumpscope.pipeline.tasks import fan_out
 from dumpscope.pipeline.tasks.fan_out import ABORT, Work, spread
 
 
@@ -179,6 +183,39 @@ def test_a_bug_in_a_job_fails_that_job_and_the_next_one_runs(table: JobTable) ->
     runner.stop()
 
 
+@pytest.mark.parametrize("lost", ["finish", "ended"])
+def test_the_end_of_a_job_that_cannot_be_stored_is_stored_later(
+    table: JobTable, lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk takes neither the work nor the end of the job; the slot goes on, and the end follows when there is room."""
+    full = threading.Event()
+    finish, ended = table.finish, []
+
+    def write(*given: Any) -> None:
+        if full.is_set():
+            raise FullDiskError("the disk is full")
+        (finish if lost == "finish" else ended.append)(*given)
+
+    def work(job: Job, _progress: Progress, _cancelled: Cancelled) -> None:
+        if job.subject == "large":
+            full.set()
+            raise OSError(errno.ENOSPC, "No space left on device", "/data/db")
+
+    if lost == "finish":
+        monkeypatch.setattr(table, "finish", write)
+    runner = Runner(table, {"ingest": work}, slots=1, ended=ended.append if lost == "finish" else write)
+    runner.start()
+    large, small = runner.submit("ingest", "large"), runner.submit("ingest", "small")
+    until(lambda: table.get(small.id).status == ("running" if lost == "finish" else "done"))
+    assert ended == []
+    full.clear()
+    assert over(table, large).status == "failed"
+    assert (table.get(large.id).error or {})["error"] == "full_disk"
+    assert over(table, small).status == "done"
+    until(lambda: sorted(job.subject for job in ended) == ["large", "small"])
+    runner.stop()
+
+
 def test_stopping_the_server_puts_running_jobs_back_and_the_next_start_finishes_them(table: JobTable) -> None:
     steps = Steps()
     runner, ended = run(table, {"compare": steps})
@@ -311,3 +348,33 @@ def test_cancelling_reaches_tasks_in_their_workers(table: JobTable) -> None:
                 cancelled=lambda: table.stop_asked(job.id) != 0,
             )
     assert time.monotonic() - began < 10
+
+
+def test_a_cluster_without_workers_waits_with_words_and_goes_on_when_one_comes(
+    table: JobTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(fan_out, "WORKERS_SECONDS", 0.0)
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        executor = make_executor(cluster.scheduler_address)
+        assert lacks_workers(executor)
+        work = Work(database=database_of(table), executor=executor, job=table.create("compare", "c", {}).id)
+        said: list[str] = []
+
+        def progress(_done: float, message: str) -> None:
+            said.append(message)
+
+        with ThreadPoolExecutor(1) as thread:
+            made = thread.submit(spread, work, count, [(1,), (2,)], progress=progress, cancelled=lambda: False)
+            until(lambda: any("waiting for a worker" in message for message in said))
+            cluster.scale(1)
+            assert made.result(60) == [1, 2]
+        assert not lacks_workers(executor)
+        cluster.scale(0)
+        until(lambda: lacks_workers(executor))
+        monkeypatch.setattr(fan_out, "PATIENCE_SECONDS", 0.2)
+        with pytest.raises(DumpscopeError, match="no worker for"):
+            spread(work, count, [(1,)], progress=progress, cancelled=lambda: False)
+        executor.shutdown()

@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import PATIENCE, PLAIN, Server
 from ui.driving import known, ready
-from ui.expecting import expect
+from ui.expecting import expect, noticing
 
 TOKEN = "open-sesame"
 
@@ -60,8 +60,8 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     name = page.get_by_test_id("selected-name")
     expect(name).to_contain_text("Functional.gelu.1.forward")
     assert page.evaluate("window.isSecureContext") is False
-    page.locator("body").press("c")
-    expect(page.get_by_test_id("notice")).to_have_text("Copied")
+    with noticing(page, "Copied", whole=True):
+        page.locator("body").press("c")
     field = page.get_by_test_id("tree-search")
     field.click()
     page.keyboard.press("Control+V")

@@ -98,3 +98,14 @@ def test_an_address_of_an_earlier_version_shows_the_same_selection(page: Page, t
         assert len(shown) > 3
         assert shown == [call["name"] for call in found][: len(shown)]
         assert page.url == address + query
+
+
+def test_a_result_of_an_earlier_version_says_what_it_lacks_and_how_to_get_it(page: Page, tmp_path: Path) -> None:
+    file, _answers = unpack(tmp_path)
+    with running("serve", file, "--port", 0, DUMPSCOPE_EXECUTOR="threads:1") as (address, _):
+        page.goto(address)
+        older = page.get_by_test_id("older-result")
+        expect(older).to_contain_text(
+            "An older version of dumpscope made this result: it has no suspects beside origins"
+        )
+        expect(older.get_by_role("button", name="Compare again")).to_be_visible()

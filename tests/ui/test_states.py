@@ -25,7 +25,10 @@ def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
     failure = page.get_by_test_id("failure")
     expect(failure).to_contain_text("the run probably ended before stop()")
     expect(failure).to_contain_text("crash_tensor/step0/proc")
-    expect(failure).to_contain_text("What to do")
+    reason, remedy = failure.locator("[data-line=detail]"), failure.locator("[data-line=remedy]")
+    expect(reason).to_contain_text(re.compile(r"12 tensor files beside it have no records\.$"))
+    expect(remedy).to_contain_text(re.compile(r"^What to do: Run it again with start\(\)"))
+    expect(page.get_by_test_id("again")).to_have_attribute("data-variant", "default")  # it would most likely fail again
     expect(failure.get_by_role("link", name="Open crash_tensor")).to_be_visible()
     page.get_by_test_id("again").click()
     expect(page).not_to_have_url(re.compile(failed))

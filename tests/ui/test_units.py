@@ -43,6 +43,35 @@ def test_the_selection_is_kept_from_step_to_step(page: Page, server: Server, dum
     expect(name).to_contain_text("Functional.softmax.1.forward")
 
 
+def test_a_later_step_says_that_its_fault_is_the_same_as_in_the_first_one(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    cause = "Functional.softmax.1.forward"
+    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?s=1&r=0&n={cause}")
+    expect(page.get_by_test_id("reason")).to_contain_text("The same is seen in step 1.")
+    why = page.get_by_test_id("evidence")
+    expect(why.get_by_test_id("why")).to_contain_text("The same fault as in step 0, where it is seen first.")
+    expect(page.get_by_test_id("selected-name").locator("..").locator("[data-cls=repeats]")).to_be_visible()
+    row = page.get_by_test_id("calls").get_by_role("row", selected=True)
+    expect(row.locator("[data-cls=repeats]")).to_contain_text("repeats")
+    leaf = page.get_by_test_id("tree").get_by_role("treeitem", selected=True)
+    expect(leaf.locator("[data-cls=repeats]")).to_be_visible()
+    page.get_by_test_id("step").click()
+    expect(page.get_by_role("option")).to_have_text(["0 ✖", "1 ↻"])
+    page.keyboard.press("Escape")
+    page.get_by_text("2 steps × 1 rank").click()
+    cells = page.get_by_test_id("units").get_by_role("button")
+    expect(cells).to_have_text(["✖", "↻"])
+    expect(cells.last).to_have_attribute("title", re.compile("A fault of an earlier step again$"))
+    page.keyboard.press("Escape")
+    link = why.get_by_test_id("repeats")
+    expect(link).to_have_text("same fault as in step 0 (first there)")
+    link.click()
+    expect(page).to_have_url(re.compile(r"[?&]s=0&r=0&n=Functional\.softmax\.1\.forward"))
+    expect(why.get_by_test_id("repeats")).to_have_count(0)
+    expect(page.get_by_test_id("calls").get_by_role("row", selected=True)).to_contain_text("origin")
+
+
 def test_an_address_with_a_rank_that_is_not_there_opens_one_that_is(page: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
     page.goto(f"{address}?s=7&r=9&n=Functional.gelu.0.forward")

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 
 from dumpscope import errors
-from dumpscope.api.error_body import CODES
+from dumpscope.api.http.error_body import CODES
 from dumpscope.plots.pair.density import pair_density_data, pair_density_figure
 from dumpscope.plots.pair.difference_map import difference_map_data, difference_map_figure
 from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure

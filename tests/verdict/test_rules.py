@@ -13,7 +13,7 @@ import pytest
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, VERDICT_WORDS, Facts, Outcome
 from dumpscope.domain.records import Kind, Role, State
-from dumpscope.errors import UsageError
+from dumpscope.errors import LimitError, UsageError
 from dumpscope.metrics import compare_statistics
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import FLOORS, Policy, load_policy
@@ -252,15 +252,14 @@ def test_no_pattern_of_a_policy_runs_for_long(pattern: str) -> None:
         ("warn: yes", "warn is True"),
         ("ignore: ['[']", "ignore holds '[', which cannot be used as a regular expression"),
         ("scale: {'(a)\\1': 2}", "scale holds"),
-        ('ignore: ["\\ud800"]', "ignore holds"),
+        ('ignore: ["\\ud800"]', "not valid yaml"),
         ("ignore: abc", "ignore is a str"),
         ("ignore: [3]", "ignore holds 3"),
         ("floors: 3", "floors is a int"),
         ("scale: [a]", "scale is a list"),
         ("base: {a: 1}", "base is a dict"),
         ("warn: [1]", "warn is a list"),
-        ("warn: 2001-99-99", "cannot be read as yaml"),
-        ("{a: " * 5000, "cannot be read as yaml"),
+        ("warn: 2001-99-99", "not valid yaml"),
     ],
 )
 def test_a_wrong_policy_is_told_by_key_and_value(text: str, words: str) -> None:
@@ -268,6 +267,12 @@ def test_a_wrong_policy_is_told_by_key_and_value(text: str, words: str) -> None:
         load_policy(text)
     assert words in raised.value.detail
     assert raised.value.hint
+
+
+@pytest.mark.parametrize("text", ["{a: " * 5000, "[" * 60 + "]" * 60, "a: 1\n" * 300_000])
+def test_a_policy_that_would_take_long_is_refused(text: str) -> None:
+    with pytest.raises(LimitError, match="yaml text has more than"):
+        load_policy(text)
 
 
 def test_floors_grow_with_coarser_dtypes() -> None:

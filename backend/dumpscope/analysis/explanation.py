@@ -84,10 +84,12 @@ def explain(
     largest: Largest | None = None,
     inherited: int | None = None,
     first: str | None = None,
+    repeats: int | None = None,
 ) -> Explanation:
     """differs: the call received or made something different; alone: it has no partner
     told_input: the item whose sentence stands in the middle is one that the call received
     inherited: number of later calls that inherit the difference, None where it is not known; first: name of the first of them
+    repeats: step in which the same call went wrong first, None where this is not the same fault again
     """
     received = [one for one in parts if one.received and one.both]
     equal = [one for one in received if one.equal]
@@ -110,7 +112,10 @@ def explain(
         if not alone
     ]
     return Explanation(
-        before=_describe_received(equal, apart, worst, told_input) if differs else [],
+        before=[
+            *([] if repeats is None else [phrase("explain.repeats", step=repeats)]),
+            *(_describe_received(equal, apart, worst, told_input) if differs else []),
+        ],
         after=after,
         compared=len(equal) + len(apart),
         equal=len(equal),

@@ -13,10 +13,11 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from dumpscope import __version__
-from dumpscope.api import api_docs, error_body, pages
-from dumpscope.api.access import Guards
-from dumpscope.api.http_methods import Head
-from dumpscope.api.proxy_prefix import Unprefixed
+from dumpscope.api import api_docs, pages
+from dumpscope.api.http import error_body
+from dumpscope.api.http.access import Guards
+from dumpscope.api.http.methods import Head
+from dumpscope.api.http.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.routes import health, jobs, metrics
 from dumpscope.api.routes.comparisons import (
@@ -43,6 +44,7 @@ from dumpscope.api.routes.dumps import (
     server_paths,
     transfers,
     uploads,
+    watches,
 )
 from dumpscope.api.state import State
 from dumpscope.index.store.database import Database
@@ -51,6 +53,7 @@ from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup
 from dumpscope.pipeline.server.job_kinds import job_kinds, record_end
+from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.tasks.cleanup import remove_crash_remains
 from dumpscope.pipeline.tasks.fan_out import release
 from dumpscope.pipeline.tasks.temporary_folder import remove_abandoned_folders
@@ -80,6 +83,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # Starlette's redirect forgets a proxy's prefix
         default_response_class=StrictJSON,
         separate_input_output_schemas=False,
         middleware=[
@@ -99,6 +103,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         uploads,
         transfers,
         server_paths,
+        watches,
         comparisons,
         sample,
         suspects,  # before results, whose node names hold slashes
@@ -150,6 +155,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
+    database.keep_reserve()
     remove_crash_remains(database, settings.uploads, settings.unpacked, settings.data_dir)
     remove_abandoned_folders()
     table = JobTable(database)
@@ -162,6 +168,8 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
         ended=lambda job: record_end(database, job),
     )
     runner.start()
+    watcher = Watcher(database, runner.submit, roots=settings.roots, settle=settings.watch_settle)
+    watcher.start()
     unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)
     return State(
         settings=settings,
@@ -169,12 +177,14 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
         executor=executor,
         jobs=table,
         runner=runner,
+        watcher=watcher,
         unfinished=unfinished,
         results=copies,
     )
 
 
 def _stop(state: State) -> None:
+    state.watcher.stop()
     state.runner.stop()
     state.executor.shutdown(wait=False, cancel_futures=True)
     release(state.database.url)

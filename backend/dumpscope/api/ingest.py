@@ -21,16 +21,15 @@ def resolve_path(state: State, given: str) -> Path:
     hint = say("api.start_server_root_folder_holds")
     if "\0" in given:
         raise UsageError(say("api.path_holds_nul_character"))
-    path = Path(given).expanduser()
-    if not path.is_absolute():
-        path = roots[0] / path
     try:
-        real = path.resolve()
-    except (OSError, RuntimeError) as error:
+        path = Path(given).expanduser()
+        real = (path if path.is_absolute() else roots[0] / path).resolve()
+        there = real.exists()
+    except (OSError, RuntimeError) as error:  # an unknown user, links in a circle, a name that is too long
         raise NotFoundError(say("api.path_cannot_resolved"), where=given) from error
     if not any(real == root or root in real.parents for root in roots):
         raise ForbiddenError(say("api.path_lies_outside_servers_roots"), where=given, hint=hint)
-    if not real.exists():
+    if not there:
         raise NotFoundError(say("api.nothing_there"), where=given)
     return real
 

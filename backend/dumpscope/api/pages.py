@@ -17,7 +17,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from dumpscope.api.proxy_prefix import clean_prefix
+from dumpscope.api.http.proxy_prefix import clean_prefix
 from dumpscope.texts import say
 
 router = APIRouter(include_in_schema=False)
@@ -79,9 +79,8 @@ def draw_page(request: Request, status: int) -> Response:
 @router.get("/api/plotly.min.js")
 def plotly(request: Request) -> Response:
     """plotly.js of the installed plotly package, so that figures and renderer have the same version."""
-    found = find_spec("plotly")  # importing it would cost a second
-    file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
-    if file is None or not file.is_file():
+    file = plotly_file()
+    if file is None:
         raise HTTPException(404, say("api.plotly_package_ships_no_plotly_min"))
     tag = f'"{metadata.version("plotly")}"'
     headers = {"ETag": tag, "Cache-Control": "public, max-age=86400, stale-while-revalidate=31536000"}
@@ -90,11 +89,19 @@ def plotly(request: Request) -> Response:
     return FileResponse(file, media_type="text/javascript", headers=headers)
 
 
+def plotly_file() -> Path | None:
+    """plotly.js, where the plotly package ships it."""
+    found = find_spec("plotly")  # importing it would cost a second
+    file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
+    return file if file is not None and file.is_file() else None
+
+
 @router.get("/{name}.{kind}")
 def file(name: str, kind: str) -> Response:
     """Files beside the page (icons)."""
-    found = STATIC / f"{name}.{kind}"
-    if kind == "html" or "/" in name or name.startswith(".") or not found.is_file():
+    beside = {one.name: one for one in STATIC.iterdir() if one.is_file()} if STATIC.is_dir() else {}
+    found = beside.get(f"{name}.{kind}")
+    if found is None or kind == "html" or name.startswith("."):
         raise HTTPException(404, say("api.no_such_page"))
     return FileResponse(found)
 

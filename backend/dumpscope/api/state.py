@@ -11,11 +11,13 @@ from typing import Annotated, Final, cast
 
 from fastapi import Depends, Request
 
+from dumpscope.api.job_feed import JobFeed
 from dumpscope.domain.job import Job
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
+from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
 from dumpscope.texts import say
@@ -33,9 +35,14 @@ class State:
     executor: Executor
     jobs: JobTable
     runner: Runner
+    watcher: Watcher
     unfinished: UnfinishedUploads
     results: tuple[str, ...] = ()
     closing: Event = field(default_factory=Event)
+    feed: JobFeed = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "feed", JobFeed(self.jobs.get, self.closing))
 
     def stop_job(self, job_id: str) -> None:
         """Cancel a job and wait until it ends; raises ConflictError if that takes too long."""

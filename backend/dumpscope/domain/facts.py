@@ -278,6 +278,7 @@ class Origin:
     explains: further node pairs of its unit that differ because of it, as far as data flow tells; path: names of the nodes from
     it to the first No that it reaches, both included, [] if it reaches none; spread: other ranks that it reaches, in order
     ranks: all ranks on which the same call goes wrong alike, its own the first; [] where only its own does
+    steps: later steps in which the same call goes wrong again on the same rank, in order
     module: path and class of the module around the call, "layers.1.attn.Attn", of the node itself where it is one; "" without one
     group: further node pairs of the same cause, at most GROUP
     """
@@ -294,6 +295,7 @@ class Origin:
     path: list[str] = field(default_factory=list)
     spread: list[Reached] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
     module: str = ""
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases

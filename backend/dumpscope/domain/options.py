@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dumpscope.errors import UsageError
@@ -34,6 +35,10 @@ class Options:
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     tensors: bool = True
+
+    def with_steps(self, steps: Sequence[int]) -> Options:
+        """The same for these steps."""
+        return replace(self, steps=tuple(steps))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -152,6 +152,7 @@ class Answer:
     joined: where ranks were joined, which and how
     coverage: what was judged and what not; None in an answer of an older version
     suspects: calls to look at beside the origins, by step and rank, the most telling first
+    older: stored by a version that kept neither suspects nor what inherits a difference
     """
 
     mode: str
@@ -168,6 +169,7 @@ class Answer:
     joined: Joined | None = None
     coverage: Coverage | None = None
     suspects: list[Suspect] = field(default_factory=list)
+    older: bool = False
 
     @property
     def diverged(self) -> bool:

@@ -139,6 +139,7 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "explains": origin.explains,
         "path": list(origin.path),
         "ranks": list(origin.ranks),
+        "steps": list(origin.steps),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
         "module": origin.module,
         "called_at": locate_call(origin.stack),

@@ -185,10 +185,19 @@ def _plain(values: Sequence[str]) -> bool:
 
 def _string(letter: str, text: str, style: str) -> str:
     if len(text) > CELL_TEXT // 2:
-        text = text.encode("utf-16-le", "surrogatepass")[: 2 * CELL_TEXT].decode("utf-16-le", "ignore")
+        text = _cut(text)
     space = ' xml:space="preserve"' if text != text.strip() else ""
     held = escape(_HIDDEN.sub(lambda found: f"_x{ord(found[0]):04X}_", text), quote=False)
     return f'<c r="{letter}{_ROW}"{style} t="inlineStr"><is><t{space}>{held}</t></is></c>'
+
+
+def _cut(text: str) -> str:
+    """The text as far as a cell holds it, with a mark where it ends early. A character may take two of a cell's places."""
+    places = text.encode("utf-16-le", "surrogatepass")
+    if len(places) <= 2 * CELL_TEXT:
+        return text
+    mark = f" ... (cut: {len(text)} characters)"
+    return places[: 2 * (CELL_TEXT - len(mark))].decode("utf-16-le", "ignore") + mark
 
 
 def _package(names: Sequence[str]) -> dict[str, str]:

@@ -100,5 +100,31 @@ def _cluster(spec: str) -> Executor:
         raise UsageError(
             say("jobs.dask_scheduler_cannot_reached", spec=spec, error=error), hint=say("jobs.running")
         ) from error
-    executor: Executor = client.get_executor(pure=False)
-    return executor
+    return Cluster(client)
+
+
+class Cluster(Executor):
+    """A dask cluster. Work that is sent while it has no worker waits for one: see `lacks_workers`."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._executor: Executor = client.get_executor(pure=False)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        return self._executor.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._executor.shutdown(wait=wait and not cancel_futures)  # without waiting, dask cancels what is open
+        self._client.close()
+
+    def has_worker(self) -> bool:
+        """Whether the scheduler answers and knows a worker."""
+        try:
+            return bool(self._client.scheduler_info(n_workers=1)["workers"])
+        except (OSError, TimeoutError, AttributeError, KeyError):  # the scheduler has gone
+            return False
+
+
+def lacks_workers(executor: Executor) -> bool:
+    """Whether nothing can run at the moment: a cluster without workers."""
+    return isinstance(executor, Cluster) and not executor.has_worker()

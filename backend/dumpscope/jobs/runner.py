@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, DumpscopeError
+from dumpscope.errors import CancelledError, DumpscopeError, full_disk
 from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
@@ -65,6 +65,7 @@ class Runner:
         self._wake = threading.Condition()
         self._stopping = False
         self._running: set[str] = set()
+        self._unstored: list[tuple[Job, str, dict[str, Any] | None]] = []
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -111,6 +112,9 @@ class Runner:
             with self._wake:
                 if self._stopping:
                     return
+                unstored, self._unstored = self._unstored, []
+            for end in unstored:
+                self._end(*end)
             try:
                 job = self._store.claim()
             except Exception:
@@ -148,16 +152,25 @@ class Runner:
             )
         except Exception as failure:
             log.exception("job %s (%s of %s) failed", job.id, job.kind, job.subject)
-            status = "failed"
-            error = DumpscopeError(
+            unexpected = DumpscopeError(
                 say("jobs.unexpected", name=type(failure).__name__, failure=failure),
                 hint=say("jobs.servers_log_has_details"),
-            ).body()
+            )
+            status, error = "failed", (full_disk(failure) or unexpected).body()
         if status == "cancelled" and self._store.stop_asked(job.id) == SHUTDOWN:
             self._store.change(job.id, status="queued", cancel=0, progress=0.0, message=say("jobs.restarted"), eta=None)
             return
-        self._store.finish(job.id, status, error)
-        self._ended(self._store.get(job.id))
+        self._end(job, status, error)
+
+    def _end(self, job: Job, status: str, error: dict[str, Any] | None) -> None:
+        """Store the end of a job; where that fails (a full disk), it is tried again until it is stored."""
+        try:
+            self._store.finish(job.id, status, error)
+            self._ended(self._store.get(job.id))
+        except Exception:
+            log.warning("the end of job %s (%s) cannot be stored yet", job.id, status, exc_info=True)
+            with self._wake:
+                self._unstored.append((job, status, error))
 
 
 class _Reporter:

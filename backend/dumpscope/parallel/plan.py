@@ -114,13 +114,13 @@ def parse_plan(text: str | None) -> Given:
     """Read a plan file. Raises UsageError that names the entry and its fault."""
     if text is None:
         return Given()
-    import yaml  # noqa: PLC0415 (few comparisons need it)
+    from dumpscope.yaml_text import YamlError, read_yaml  # noqa: PLC0415 (few comparisons need it)
 
     try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        data = read_yaml(text, "parallel")
+    except YamlError as error:
         raise _wrong(
-            say("parallel.no_yaml", names=" ".join(str(error).split())[:200]),
+            say("parallel.no_yaml", names=str(error)[:200]),
             say("parallel.close_every_bracket_quote_indent_spaces"),
         ) from error
     data = _mapping(data or {}, "the file", ("target", "golden", "units", "gradients", "dimensions"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -24,8 +24,8 @@ SEARCH_DEPTH: Final = 3
 ENTRY_LIMIT: Final = 20_000
 
 
-def discover(path: str | os.PathLike[str]) -> DumpIndex:
-    """Find steps and ranks under `path`, in natural order.
+def discover(path: str | os.PathLike[str], steps: Collection[int] | None = None) -> DumpIndex:
+    """Find steps and ranks under `path`, in natural order. steps: of the folders of steps only these are looked into
 
     Raises UnreadableError where nothing there is a dump. Parts that are refused (links out of the dump, FIFOs and devices
     under a dump file's name) and second runs in one step folder are problems of the result.
@@ -38,10 +38,18 @@ def discover(path: str | os.PathLike[str]) -> DumpIndex:
         raise UnreadableError(say("readers.cannot_opened", reason=reason), where=named, hint=_hint()) from error
     real = os.path.realpath(named)
     if stat.S_ISDIR(status.st_mode):
-        return _Search(root=real, shown=named).run()
+        return _Search(root=real, shown=named, steps=steps).run()
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableError(say("readers.neither_folder_nor_regular_file"), where=named, hint=_hint())
     return _lone_file(real, named)
+
+
+def dump_root(path: str) -> str | None:
+    """Folder of the steps or ranks of the dump under a folder, None where there is none (yet).
+
+    Raises UnreadableError where there are several dumps.
+    """
+    return _Search(root=os.path.realpath(path), shown=path).folder()
 
 
 def _hint() -> str:
@@ -81,13 +89,18 @@ class Folders:
 
 
 class _Search:
-    def __init__(self, *, root: str, shown: str) -> None:
+    def __init__(self, *, root: str, shown: str, steps: Collection[int] | None = None) -> None:
         self.root = root
         self.shown = shown
+        self.steps = steps
         self.problems: list[Problem] = []
 
+    def folder(self) -> str | None:
+        """Folder of the steps, or of the ranks; None where there is no dump."""
+        return self._descend(self.root, SEARCH_DEPTH, self._is_dump)
+
     def run(self) -> DumpIndex:
-        root = self._descend(self.root, SEARCH_DEPTH, self._is_dump)
+        root = self.folder()
         if root is None:
             return self._by_other_ways()
         self.root = root
@@ -166,6 +179,8 @@ class _Search:
             return []
         ranks: list[RankRef] = []
         for step, below in parts.steps:
+            if self.steps is not None and step not in self.steps:
+                continue
             ranks += self._step(below, step, self._folders(below))
         if parts.steps and (parts.ranks or parts.singles):
             self._note(folder, "ignored", say("readers.rank_folders_beside_step_folders_left"))

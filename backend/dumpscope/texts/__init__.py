@@ -81,6 +81,40 @@ def said_of(text: str | None) -> list[Phrase] | None:
     return [text.phrase] if isinstance(text, Text) else None
 
 
+REMEDIES: Final = {"error.with_remedy": "remedy", "error.with_hint": "hint"}
+"""Sentences that say what is wrong (`what`), and behind it what to do: the name of that part."""
+
+
+def part_remedy(text: str) -> tuple[str, str | None]:
+    """A sentence without what it says to do, also where that stands inside of it, and what to do, None where it says nothing."""
+    if not isinstance(text, Text):
+        return text, None
+    remedies: list[list[Phrase]] = []
+
+    def without(one: Phrase) -> Phrase:
+        what, remedy = one["values"].get("what"), one["values"].get(REMEDIES.get(one["id"], ""))
+        if isinstance(what, list) and len(what) == 1 and isinstance(remedy, list):
+            remedies.append(remedy)
+            return without(what[0])
+        values: dict[str, Value] = {
+            name: [without(part) for part in value] if isinstance(value, list) else value
+            for name, value in one["values"].items()
+        }
+        return Phrase(id=one["id"], values=values)
+
+    said = without(text.phrase)
+    if not remedies:
+        return text, None
+    (remedy,) = remedies[0]
+    return Text(render([said], ENGLISH), said), Text(render([remedy], ENGLISH), remedy)
+
+
+def value_of(text: str, id: str, name: str) -> str:
+    """The sentence that this value of a sentence with this id is; the sentence itself where it is another one."""
+    value = text.phrase["values"].get(name) if isinstance(text, Text) and text.phrase["id"] == id else None
+    return Text(render(value, ENGLISH), value[0]) if isinstance(value, list) and len(value) == 1 else text
+
+
 def restore(text: str, said: Sequence[Phrase] | None) -> str:
     """A stored sentence as it was before it was stored."""
     return Text(text, said[0]) if said else text

@@ -82,16 +82,12 @@ def load_policy(text: str) -> Policy:
     """
     if text in RULE_BOOKS:
         return Policy(name=text, base=text)
-    import yaml  # noqa: PLC0415 (few comparisons need it)
+    from dumpscope.yaml_text import YamlError, read_yaml  # noqa: PLC0415 (few comparisons need it)
 
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(say("verdict.policy_file_not_valid_yaml"), hint=str(error).splitlines()[0]) from error
-    except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
-        raise UsageError(
-            say("verdict.policy_file_cannot_read_yaml"), hint=say("verdict.see_docs_verdicts_md")
-        ) from error
+        data = read_yaml(text, "policy")
+    except YamlError as error:
+        raise UsageError(say("verdict.policy_file_not_valid_yaml"), hint=str(error)[:200]) from error
     if not isinstance(data, dict):
         raise UsageError(
             say("verdict.unknown_policy", text=f"{text!r}"),

@@ -13,6 +13,7 @@ import type { Comparison, Dump, ListOrder, Page } from "./types";
 export const PAGE_ROWS = 200;
 
 const LIST_ROWS = 50;
+const WATCH_MS = 2000;
 
 export type Noun = "dumps" | "comparisons";
 
@@ -88,10 +89,15 @@ function pageOptions<T>(noun: Noun, key: readonly string[], busy: (row: T) => bo
 
 type FetchPage<T> = (cursor: string | null, signal: AbortSignal) => Promise<Page<T>>;
 
-export function useDumps(q: string, sort: ListOrder = "-created") {
+export function useDumps(q: string, sort: ListOrder = "-created", watched = false) {
   const fetchPage: FetchPage<Dump> = (cursor, signal) =>
-    readReply(api().GET("/api/dumps", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
-  return useInfiniteQuery(pageOptions("dumps", [q, sort], (row) => row.status === "pending", fetchPage));
+    readReply(api().GET("/api/dumps", { params: { query: { q, sort, watched, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("dumps", [q, sort, String(watched)], isBeingRead, fetchPage));
+}
+
+/** A job reads it; a watched folder in which nothing is yet waits for its run. */
+function isBeingRead(dump: Dump): boolean {
+  return dump.status === "pending" && (dump.job !== null || !dump.watch);
 }
 
 export function useComparisons(q: string, sort: ListOrder) {
@@ -107,9 +113,20 @@ export function fetchDump(id: string, signal?: AbortSignal): Promise<Dump> {
 export function useDump(id: string) {
   return useQuery({
     queryKey: ["dumps", "one", id],
-    queryFn: ({ signal }) => fetchDump(id, signal),
-    refetchInterval: ({ state }) => (state.data?.status === "pending" ? 1000 : false),
+    queryFn: async ({ client, queryKey, signal }) => {
+      const before = client.getQueryData<Dump>(queryKey);
+      const now = await fetchDump(id, signal);
+      if (before && before.status === "ready" && hasGrown(before, now))
+        void client.invalidateQueries({ queryKey: ["dumps", "data", id] });
+      return now;
+    },
+    refetchInterval: ({ state: { data } }) => (data?.status === "pending" ? 1000 : data?.watch ? WATCH_MS : false),
   });
+}
+
+/** A watch has read more of it. */
+function hasGrown(before: Dump, now: Dump): boolean {
+  return before.nodes !== now.nodes || before.items !== now.items || before.steps.length !== now.steps.length;
 }
 
 /** Path parameter of everything below one comparison. */

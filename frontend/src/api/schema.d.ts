@@ -358,6 +358,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/watches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Watched folders, newest first.
+         */
+        get: operations["listing_api_watches_get"];
+        put?: never;
+        /**
+         * Start
+         * @description Keep an eye on a folder, which may be empty yet. A folder that is watched already keeps its watch, with this partner.
+         */
+        post: operations["start_api_watches_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/watches/{watch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One watched folder.
+         */
+        get: operations["one_api_watches__watch_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Stop
+         * @description Watch no longer; the dump, what was read of it and the comparison stay.
+         */
+        delete: operations["stop_api_watches__watch_id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Pair
+         * @description Name another partner, or none; the comparison that the watch made before stays as it is.
+         */
+        patch: operations["pair_api_watches__watch_id__patch"];
+        trace?: never;
+    };
     "/api/comparisons": {
         parameters: {
             query?: never;
@@ -1580,11 +1632,13 @@ export interface paths {
         };
         /**
          * Export
-         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
+         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a report without scripts, the page of the
+         *     UI in one file, the text that the command prints, or a database.
          *
          *     The filters choose the calls in the tables, in the pairs of the document and in the JUnit report. The database (`db`) is for
          *     `dumpscope serve FILE`: the whole comparison with the notes on its pair, nothing else of the server. Closing the
-         *     connection ends the work and leaves no files.
+         *     connection ends the work and leaves no files. The page (`page.html`) opens from a disk without a server: it holds the answer,
+         *     the calls that matter and some plots.
          */
         get: operations["export_api_comparisons__comparison_id__export__kind__get"];
         put?: never;
@@ -1755,7 +1809,10 @@ export interface components {
             gave: components["schemas"]["Half"] | null;
             took: components["schemas"]["Half"] | null;
         };
-        /** Comparison */
+        /**
+         * Comparison
+         * @description `watched`: made by a watch, which compares again when new steps come; `growing`: sides of which a beginning was there
+         */
         Comparison: {
             /** Id */
             id: string;
@@ -1797,6 +1854,13 @@ export interface components {
             reference: string | null;
             /** Reference Name */
             reference_name: string | null;
+            /**
+             * Watched
+             * @default false
+             */
+            watched: boolean;
+            /** Growing */
+            growing?: components["schemas"]["Growing"][];
         };
         /** ComparisonChange */
         ComparisonChange: {
@@ -1910,7 +1974,10 @@ export interface components {
             /** Ends */
             ends: components["schemas"]["End"][];
         };
-        /** Dump */
+        /**
+         * Dump
+         * @description `uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder
+         */
         Dump: {
             /** Id */
             id: string;
@@ -1948,6 +2015,12 @@ export interface components {
             created: string;
             /** Problems */
             problems: components["schemas"]["Problem"][];
+            /**
+             * Uploaded
+             * @default false
+             */
+            uploaded: boolean;
+            watch?: components["schemas"]["Watch"] | null;
         };
         /** DumpChange */
         DumpChange: {
@@ -2087,7 +2160,10 @@ export interface components {
             /** Items */
             items: number;
         };
-        /** Error */
+        /**
+         * Error
+         * @description A problem of RFC 9457; `type` and `title` only appear in the reply of a request, not in the error of a job.
+         */
         Error: {
             /** Error */
             error: string;
@@ -2103,6 +2179,10 @@ export interface components {
             said?: components["schemas"]["Phrase"][] | null;
             /** Hint Said */
             hint_said?: components["schemas"]["Phrase"][] | null;
+            /** Type */
+            type?: string | null;
+            /** Title */
+            title?: string | null;
         };
         /**
          * Explained
@@ -2117,8 +2197,9 @@ export interface components {
         };
         /**
          * Facts
-         * @description `same`: what is the same on both sides, and so ruled out; `left_out`: items that are not judged, by rule. `reads` is null
-         *     if the call has more than 100 items, `inherits` if it does not differ or the result does not tell.
+         * @description `repeats`: the origin of an earlier step whose fault this is again; `same`: what is the same on both sides, and so ruled
+         *     out; `left_out`: items that are not judged, by rule. `reads` is null if the call has more than 100 items, `inherits` if it
+         *     does not differ or the result does not tell.
          */
         Facts: {
             /** Differs */
@@ -2132,6 +2213,7 @@ export interface components {
             left_out: {
                 [key: string]: number;
             };
+            repeats: components["schemas"]["Repeats"] | null;
         };
         /**
          * FailingCall
@@ -2345,6 +2427,21 @@ export interface components {
             pair: number;
         };
         /**
+         * Growing
+         * @description A side that was still being written when it was compared: its newest step, and the calls in it, if a journal told.
+         */
+        Growing: {
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Step */
+            step: number | null;
+            /** Calls */
+            calls: number | null;
+        };
+        /**
          * Half
          * @description The tensors of one direction; `score` is that of the worst.
          */
@@ -2456,7 +2553,8 @@ export interface components {
         };
         /**
          * Health
-         * @description results: files that the server shows as copies; changes are lost when it ends
+         * @description results: files that the server shows as copies; changes are lost when it ends. status: "no_workers" while the cluster has
+         *     none, so that jobs wait
          */
         Health: {
             /** Version */
@@ -2472,9 +2570,9 @@ export interface components {
             results: string[];
             /**
              * Status
-             * @constant
+             * @enum {string}
              */
-            status: "ok";
+            status: "ok" | "no_workers";
         };
         /**
          * Inherits
@@ -2497,7 +2595,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "ingest" | "compare" | "rejudge" | "precheck";
+            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck";
             /** Subject */
             subject: string;
             /**
@@ -2836,6 +2934,30 @@ export interface components {
             name: string;
         };
         /**
+         * NewWatch
+         * @description `dump`: a registered one, or `path`: of a folder, which is registered if it is not yet, with `name`; `partner_path`
+         *     likewise names the partner, whose folder is then watched as well; `options`: of the comparison, without `steps`.
+         */
+        NewWatch: {
+            /** Partner */
+            partner?: string | null;
+            /**
+             * Side
+             * @default target
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Dump */
+            dump?: string | null;
+            /** Path */
+            path?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Partner Path */
+            partner_path?: string | null;
+            options?: components["schemas"]["ComparisonOptions"] | null;
+        };
+        /**
          * NodeAlone
          * @description `word`: fail if the call gives a wrong result on `device`, or the recorded result is wrong for the call's own inputs
          *     `here`: on `device`; `recorded`: in the dump; `made_up`: the numbers of its inputs are; `after_forward`: a backward whose
@@ -3028,6 +3150,7 @@ export interface components {
          * Origin
          * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
          *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
+         *     `steps`: later steps in which the same call goes wrong again on the same rank.
          */
         Origin: {
             /** Step */
@@ -3059,6 +3182,8 @@ export interface components {
             path: string[];
             /** Ranks */
             ranks: number[];
+            /** Steps */
+            steps: number[];
             /** Spread */
             spread: components["schemas"]["Reached"][];
             /** Stack */
@@ -3316,6 +3441,19 @@ export interface components {
         Page_UploadedFile_: {
             /** Items */
             items: components["schemas"]["UploadedFile"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[Watch] */
+        Page_Watch_: {
+            /** Items */
+            items: components["schemas"]["Watch"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -3950,6 +4088,18 @@ export interface components {
             pairs: number;
         };
         /**
+         * Repeats
+         * @description Where the same call went wrong first.
+         */
+        Repeats: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+        };
+        /**
          * RowOutput
          * @description The first output tensor of a call. `largest`: its largest magnitude
          */
@@ -4258,7 +4408,7 @@ export interface components {
          * Summary
          * @description `problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
          *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
-         *     result of an older version.
+         *     result of an older version; `older`: that version found no suspects and kept nothing of what inherits a difference.
          */
         Summary: {
             /** Schema */
@@ -4300,6 +4450,8 @@ export interface components {
              */
             outcome: "agrees" | "diverged" | "not_fully_judged";
             coverage: components["schemas"]["Coverage"] | null;
+            /** Older */
+            older: boolean;
         };
         /**
          * Suspect
@@ -4868,6 +5020,70 @@ export interface components {
             said: components["schemas"]["Phrase"][];
         };
         /**
+         * Watch
+         * @description A watched folder. `dump`, `partner`, `comparison`: ids; `side`: of the dump in the comparison with its partner;
+         *     `condition` has been so since `since`; `step`: the newest, with `calls` in it so far where a journal tells; `whole`: steps
+         *     that are whole; `new_steps`, `new_ranks`: read since the watch began; `why`: what makes the folder unreadable.
+         */
+        Watch: {
+            /** Id */
+            id: string;
+            /** Dump */
+            dump: string;
+            /** Dump Name */
+            dump_name: string;
+            /** Path */
+            path: string;
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Partner */
+            partner: string | null;
+            /** Partner Name */
+            partner_name: string | null;
+            /** Comparison */
+            comparison: string | null;
+            /**
+             * Condition
+             * @enum {string}
+             */
+            condition: "waiting" | "looking" | "growing" | "still" | "ended" | "gone" | "outside" | "unreadable";
+            /** Since */
+            since: string;
+            /** Step */
+            step: number | null;
+            /** Calls */
+            calls: number | null;
+            /** Whole */
+            whole: number[];
+            /** Why */
+            why: string | null;
+            /** Why Said */
+            why_said: components["schemas"]["Phrase"][] | null;
+            /** New Steps */
+            new_steps: number[];
+            /** New Ranks */
+            new_ranks: number[];
+            /** Created */
+            created: string;
+        };
+        /**
+         * WatchPair
+         * @description `partner`: the dump to compare with, null for none; `side`: of the watched dump.
+         */
+        WatchPair: {
+            /** Partner */
+            partner?: string | null;
+            /**
+             * Side
+             * @default target
+             * @enum {string}
+             */
+            side: "target" | "golden";
+        };
+        /**
          * Stray
          * @description A rank with far more calls that are No (`no`) than is usual in its step: `usual` is the median of the `others`. `node`: its
          *     first call that is No.
@@ -4933,7 +5149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4962,7 +5178,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -4991,7 +5207,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5029,7 +5245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5067,7 +5283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5077,6 +5293,8 @@ export interface operations {
             query?: {
                 /** @description Part of a name. */
                 q?: string;
+                /** @description Only dumps whose folder is watched. */
+                watched?: boolean;
                 sort?: "-created" | "created" | "name";
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
@@ -5104,7 +5322,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5137,7 +5355,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5168,7 +5386,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5197,7 +5415,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5232,7 +5450,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5280,7 +5498,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5320,7 +5538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5366,7 +5584,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5404,7 +5622,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5433,7 +5651,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5473,7 +5691,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5504,7 +5722,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5539,7 +5757,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5568,7 +5786,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5604,7 +5822,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5649,7 +5867,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5691,7 +5909,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5722,7 +5940,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5759,7 +5977,169 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_watches_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Watch_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_api_watches_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_watches__watch_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stop_api_watches__watch_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pair_api_watches__watch_id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                watch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WatchPair"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Watch"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5796,7 +6176,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5829,7 +6209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5862,7 +6242,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5893,7 +6273,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5922,7 +6302,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5957,7 +6337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -5988,7 +6368,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6019,7 +6399,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6050,7 +6430,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6079,7 +6459,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6115,7 +6495,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6157,7 +6537,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6205,7 +6585,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6245,7 +6625,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6282,7 +6662,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6343,7 +6723,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6393,7 +6773,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6431,7 +6811,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6471,7 +6851,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6509,7 +6889,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6553,7 +6933,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6590,7 +6970,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6639,7 +7019,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6671,7 +7051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6709,7 +7089,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6749,7 +7129,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6789,7 +7169,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6825,7 +7205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6875,7 +7255,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6917,7 +7297,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -6967,7 +7347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7003,7 +7383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7047,7 +7427,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7085,7 +7465,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7125,7 +7505,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7161,7 +7541,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7199,7 +7579,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7235,7 +7615,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7266,7 +7646,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7306,7 +7686,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7346,7 +7726,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7386,7 +7766,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7422,7 +7802,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7453,7 +7833,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7489,7 +7869,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7526,7 +7906,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7557,7 +7937,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7588,7 +7968,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7623,7 +8003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7652,7 +8032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7690,7 +8070,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7725,7 +8105,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7754,7 +8134,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7790,7 +8170,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7828,7 +8208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7861,7 +8241,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7894,7 +8274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7925,7 +8305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7956,7 +8336,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -7996,7 +8376,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8045,7 +8425,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8094,7 +8474,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8135,7 +8515,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8184,7 +8564,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8233,7 +8613,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8278,7 +8658,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8292,8 +8672,10 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
-                /** @description html: language of the page. */
+                /** @description html, txt: language. */
                 lang?: "en" | "zh";
+                /** @description csv: begin with a byte order mark, by which Excel knows UTF-8. */
+                bom?: boolean;
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */
@@ -8312,7 +8694,7 @@ export interface operations {
             header?: never;
             path: {
                 comparison_id: string;
-                kind: "csv" | "xlsx" | "json" | "html" | "junit.xml" | "db";
+                kind: "csv" | "xlsx" | "json" | "html" | "page.html" | "junit.xml" | "txt" | "db";
             };
             cookie?: never;
         };
@@ -8329,6 +8711,7 @@ export interface operations {
                     "application/json": unknown;
                     "text/html": unknown;
                     "application/xml": unknown;
+                    "text/plain": unknown;
                     "application/vnd.sqlite3": unknown;
                 };
             };
@@ -8338,7 +8721,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8372,7 +8755,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8403,7 +8786,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };
@@ -8434,7 +8817,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Error"];
                 };
             };
         };

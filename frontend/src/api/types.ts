@@ -20,6 +20,7 @@ export type PairValue = Schemas["PairValue"];
 export type TensorValues = Schemas["TensorValues"];
 export type Collective = Schemas["Collective"];
 export type CollectivePart = Schemas["CollectivePart"];
+export type FilterCounts = Schemas["FilterCounts"];
 export type Flow = Schemas["Flow"];
 export type FlowConsumer = Schemas["FlowConsumer"];
 export type FlowInput = Schemas["FlowInput"];
@@ -76,6 +77,8 @@ export type ValueRow = Schemas["ValueRow"];
 export type TreeLevels = Schemas["TreeLevels"];
 export type TreeRow = Schemas["TreeRow"];
 export type UnitPrecheck = Schemas["UnitPrecheck"];
+export type Watch = Schemas["Watch"];
+export type WatchSide = Watch["side"];
 export type Upload = Schemas["Upload"];
 export type UploadRoom = Schemas["UploadRoom"];
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+import numpy as np
 
 from dumpscope.analysis.ranks.collectives import Collective, Part, Traffic, connect
 from dumpscope.analysis.ranks.messages import Message
 from dumpscope.analysis.rules.registry import rule_of
 from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.suspects import STEEP
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.domain.facts import Origin, Reached
 from dumpscope.domain.records import Direction
 from dumpscope.texts import Phrase, as_ranges, english, phrase
@@ -88,9 +92,20 @@ def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic])
     return kept_units
 
 
-def drop_echoes(units: Sequence[RankFindings]) -> list[RankFindings]:
+def find_repeated(columns: NodeColumns, names: Collection[str]) -> list[str]:
+    """Those of these calls, wrong in an earlier step, that go wrong by themselves again: the output differs far more than what
+    they received, an argument differs, or one side alone makes them. After a wrong step what they receive differs as a rule."""
+    if not names:
+        return []
+    with np.errstate(invalid="ignore"):
+        made = (columns.out_score > columns.threshold) & (columns.out_score >= STEEP * columns.seen_in)
+    again = made | columns.argument | columns.extra
+    return [columns.names[pair] for pair in np.flatnonzero(again).tolist() if columns.names[pair] in names]
+
+
+def drop_echoes(units: Sequence[RankFindings], repeated: Mapping[tuple[int, str], Sequence[int]]) -> list[RankFindings]:
     """A call that goes wrong in the same way in every step, or an extra call, is one cause: keep its first step, which names
-    the others."""
+    the others. repeated: steps in which a call of a rank goes wrong again (`find_repeated`), by rank and name"""
     ordered = sorted(units, key=lambda one: (one.step, one.rank))
     steps: dict[tuple[object, ...], list[int]] = {}
     for unit in ordered:
@@ -102,7 +117,8 @@ def drop_echoes(units: Sequence[RankFindings]) -> list[RankFindings]:
         for entry in unit.findings:
             first, *later = steps[_recurs_as(unit, entry)]
             if unit.step == first:
-                kept.append(replace(entry, origin=_name_steps(entry.origin, later)) if later else entry)
+                again = {*later, *(step for step in repeated.get((unit.rank, entry.name), ()) if step > first)}
+                kept.append(replace(entry, origin=_name_steps(entry.origin, sorted(again))) if again else entry)
         out.append(replace(unit, findings=kept))
     return out
 
@@ -113,8 +129,9 @@ def _recurs_as(unit: RankFindings, entry: DescribedFinding) -> tuple[object, ...
 
 
 def _name_steps(origin: Origin, steps: list[int]) -> Origin:
-    said = [*origin.evidence_said, phrase("origin.in_steps", steps=as_ranges(steps))]
-    return replace(origin, evidence=english(said), evidence_said=said)
+    word = "origin.in_steps" if len(steps) > 1 else "origin.in_step"
+    said = [*origin.evidence_said, phrase(word, steps=as_ranges(steps))]
+    return replace(origin, steps=steps, evidence=english(said), evidence_said=said)
 
 
 def join_replicas(units: Sequence[RankFindings]) -> list[RankFindings]:

@@ -87,6 +87,8 @@ class Phrase(Wire):
 
 
 class Error(Wire):
+    """A problem of RFC 9457; `type` and `title` only appear in the reply of a request, not in the error of a job."""
+
     error: str
     detail: str
     hint: str | None
@@ -94,6 +96,8 @@ class Error(Wire):
     kind: str | None = None
     said: list[Phrase] | None = None
     hint_said: list[Phrase] | None = None
+    type: str | None = None
+    title: str | None = None
 
 
 class Page(Wire, Generic[Row]):

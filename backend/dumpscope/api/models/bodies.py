@@ -46,6 +46,26 @@ class ComparisonOptions(BaseModel):
     tensors: bool = True
 
 
+class WatchPair(BaseModel):
+    """`partner`: the dump to compare with, null for none; `side`: of the watched dump."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    partner: DumpId | None = None
+    side: Literal["target", "golden"] = "target"
+
+
+class NewWatch(WatchPair):
+    """`dump`: a registered one, or `path`: of a folder, which is registered if it is not yet, with `name`; `partner_path`
+    likewise names the partner, whose folder is then watched as well; `options`: of the comparison, without `steps`."""
+
+    dump: DumpId | None = None
+    path: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
+    partner_path: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    options: ComparisonOptions | None = None
+
+
 class NewPlan(BaseModel):
     """`plan`: text of a plan to complete and check, `{}` or null to find one."""
 

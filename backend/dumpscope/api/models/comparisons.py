@@ -120,7 +120,17 @@ class OriginBrief(Wire):
     rank: int
 
 
+class Growing(Wire):
+    """A side that was still being written when it was compared: its newest step, and the calls in it, if a journal told."""
+
+    side: Literal["target", "golden"]
+    step: int | None
+    calls: int | None
+
+
 class Comparison(Wire):
+    """`watched`: made by a watch, which compares again when new steps come; `growing`: sides of which a beginning was there"""
+
     id: str
     name: str
     status: Literal["pending", "running", "done", "failed", "cancelled"]
@@ -140,6 +150,8 @@ class Comparison(Wire):
     options: dict[str, Any]
     reference: str | None
     reference_name: str | None
+    watched: bool = False
+    growing: Annotated[list[Growing], Field(default_factory=list)]
 
 
 class Side(Wire):
@@ -173,7 +185,8 @@ class Reached(Wire):
 
 class Origin(Wire):
     """`hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
-    the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known."""
+    the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
+    `steps`: later steps in which the same call goes wrong again on the same rank."""
 
     step: int
     rank: int
@@ -188,6 +201,7 @@ class Origin(Wire):
     explains: int
     path: list[str]
     ranks: list[int]
+    steps: list[int]
     spread: list[Reached]
     stack: Stack
     frames: FramesOfStack
@@ -253,7 +267,7 @@ class Reference(Wire):
 class Summary(Wire):
     """`problems` holds at most 200 of `problem_count`; `reference` is null if the comparison has none; `nothing_met`: both
     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none; `coverage` is null in a
-    result of an older version."""
+    result of an older version; `older`: that version found no suspects and kept nothing of what inherits a difference."""
 
     schema_: Annotated[int, Field(alias="schema", serialization_alias="schema")]
     mode: str
@@ -275,6 +289,7 @@ class Summary(Wire):
     reference: Reference | None
     outcome: OutcomeWord
     coverage: Coverage | None
+    older: bool
 
 
 def comparison(row: ComparisonRow) -> Comparison:
@@ -300,6 +315,8 @@ def comparison(row: ComparisonRow) -> Comparison:
         options=row.options.to_json(),
         reference=row.reference,
         reference_name=row.reference_name,
+        watched=row.watched,
+        growing=[Growing.model_validate(one) for one in row.growing],
     )
 
 
@@ -339,6 +356,6 @@ def summarize(answer: Answer, units: Sequence[StoredUnit], strays: Sequence[tupl
 
 _ANSWERED: Final = (
     "mode", "policy", "target", "golden", "counts", "first_no", "origins", "problems", "settings", "settings_said",
-    "reference", "outcome",
+    "reference", "outcome", "older",
 )  # fmt: skip
 """Fields of a summary that an answer has under the same name."""

@@ -6,10 +6,38 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, AliasPath, Field
 
-from dumpscope.api.models.base import Error, Frames, Moment, Problems, Real, Stack, Wire
+from dumpscope.api.models.base import Error, Frames, Moment, Phrase, Problems, Real, Stack, Wire
+from dumpscope.domain.watching import Condition
+
+
+class Watch(Wire):
+    """A watched folder. `dump`, `partner`, `comparison`: ids; `side`: of the dump in the comparison with its partner;
+    `condition` has been so since `since`; `step`: the newest, with `calls` in it so far where a journal tells; `whole`: steps
+    that are whole; `new_steps`, `new_ranks`: read since the watch began; `why`: what makes the folder unreadable."""
+
+    id: str
+    dump: str
+    dump_name: str
+    path: str
+    side: Literal["target", "golden"]
+    partner: str | None
+    partner_name: str | None
+    comparison: str | None
+    condition: Annotated[Condition, Field(validation_alias=AliasPath("seen", "condition"))]
+    since: Annotated[Moment, Field(validation_alias=AliasPath("seen", "since"))]
+    step: Annotated[int | None, Field(validation_alias=AliasPath("seen", "step"))]
+    calls: Annotated[int | None, Field(validation_alias=AliasPath("seen", "calls"))]
+    whole: Annotated[list[int], Field(validation_alias=AliasPath("seen", "whole"))]
+    why: Annotated[str | None, Field(validation_alias=AliasPath("seen", "why"))]
+    why_said: Annotated[list[Phrase] | None, Field(validation_alias=AliasPath("seen", "why_said"))]
+    new_steps: list[int]
+    new_ranks: list[int]
+    created: Moment
 
 
 class Dump(Wire):
+    """`uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder"""
+
     id: str
     name: str
     path: str
@@ -27,6 +55,8 @@ class Dump(Wire):
     bytes: int
     created: Moment
     problems: Problems
+    uploaded: Annotated[bool, Field(validation_alias=AliasChoices("uploaded", "owned"))] = False
+    watch: Watch | None = None
 
 
 class Leaf(Wire):

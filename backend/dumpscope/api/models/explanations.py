@@ -8,6 +8,7 @@ from typing import Literal
 
 from dumpscope.analysis.explanation import Explanation, Largest, Part, explain
 from dumpscope.api.models.base import Phrase, Real, Wire, real
+from dumpscope.domain.facts import Origin
 from dumpscope.index.dumps.leaves import Leaf
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow
 from dumpscope.index.pair_queries.node_pairs import NodePairRow
@@ -47,9 +48,18 @@ class Inherits(Wire):
     first: str | None
 
 
+class Repeats(Wire):
+    """Where the same call went wrong first."""
+
+    step: int
+    rank: int
+    node: str
+
+
 class Facts(Wire):
-    """`same`: what is the same on both sides, and so ruled out; `left_out`: items that are not judged, by rule. `reads` is null
-    if the call has more than 100 items, `inherits` if it does not differ or the result does not tell."""
+    """`repeats`: the origin of an earlier step whose fault this is again; `same`: what is the same on both sides, and so ruled
+    out; `left_out`: items that are not judged, by rule. `reads` is null if the call has more than 100 items, `inherits` if it
+    does not differ or the result does not tell."""
 
     differs: bool
     reads: Reads | None
@@ -57,6 +67,7 @@ class Facts(Wire):
     inherits: Inherits | None
     same: list[Literal["arguments", "weights", "forms"]]
     left_out: dict[str, int]
+    repeats: Repeats | None
 
 
 class Explained(Wire):
@@ -86,8 +97,10 @@ def explained(
     *,
     inherited: int | None,
     first: str | None,
+    repeats: Origin | None = None,
 ) -> Explained:
-    """items: the first of the call's; told: of them; why: the sentence of that one"""
+    """items: the first of the call's; told: of them; why: the sentence of that one
+    repeats: the origin whose fault this is again"""
     whole = len(items) == row.items
     largest = _largest(told)
     found = explain(
@@ -98,12 +111,13 @@ def explained(
         largest=largest,
         inherited=inherited,
         first=first,
+        repeats=None if repeats is None else repeats.step,
     )
     said = [*found.before, *why, *found.after]
     return Explained(
         text=english(said),
         said=[Phrase.model_validate(one) for one in said],
-        facts=_facts(row, found, whole, told, largest, inherited, first),
+        facts=_facts(row, found, whole, told, largest, inherited, first, repeats),
     )
 
 
@@ -115,6 +129,7 @@ def _facts(
     largest: Largest | None,
     inherited: int | None,
     first: str | None,
+    repeats: Origin | None,
 ) -> Facts:
     shown = differs(row) and largest is not None and worst is not None
     return Facts(
@@ -136,6 +151,7 @@ def _facts(
         inherits=None if inherited is None else Inherits(count=inherited, first=first),
         same=found.same,
         left_out=found.left_out,
+        repeats=None if repeats is None else Repeats(step=repeats.step, rank=repeats.rank, node=repeats.node),
     )
 
 

@@ -17,20 +17,21 @@ def _said(message: Any) -> Any:
 
 
 class Health(Wire):
-    """results: files that the server shows as copies; changes are lost when it ends"""
+    """results: files that the server shows as copies; changes are lost when it ends. status: "no_workers" while the cluster has
+    none, so that jobs wait"""
 
     version: str
     database: Literal["sqlite", "postgresql"]
     executor: str
     results: list[str]
-    status: Literal["ok"]
+    status: Literal["ok", "no_workers"]
 
 
 class Job(Wire):
     """`provisional`: node of the first origin by statistics, while tensors are still being read."""
 
     id: str
-    kind: Literal["ingest", "compare", "rejudge", "precheck"]
+    kind: Literal["ingest", "update", "compare", "rejudge", "precheck"]
     subject: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     progress: float

@@ -8,6 +8,7 @@ from dumpscope import __version__
 from dumpscope.api.models.jobs import Health
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
+from dumpscope.jobs.executors import lacks_workers
 
 router = APIRouter(tags=["health"])
 
@@ -23,6 +24,6 @@ def health(state: Shared) -> Response:
             database=state.database.kind,
             executor=state.settings.workers,
             results=list(state.results),
-            status="ok",
+            status="no_workers" if lacks_workers(state.executor) else "ok",
         )
     )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
-from typing import Final
 
-import anyio
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
@@ -19,9 +16,6 @@ from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job as StoredJob
 
 router = APIRouter(tags=["jobs"])
-
-POLL_SECONDS: Final = 0.3
-HEARTBEAT_SECONDS: Final = 15.0
 
 
 @router.get("/jobs", response_model=Page[Job])
@@ -42,27 +36,21 @@ def one(job_id: Id, state: Shared) -> Response:
     response_class=StreamingResponse,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
-async def events(job_id: Id, state: Shared) -> Response:
+async def events(request: Request, job_id: Id, state: Shared) -> Response:
     """Events `progress`, `done` and `failed` (also if cancelled), each with the job as data; the current state comes first."""
     first = await run_in_threadpool(state.jobs.get, job_id)
+    client = request.client.host if request.client else ""
+    state.feed.check(client)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(state, first), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(_stream(state, client, first), headers=headers, media_type="text/event-stream")
 
 
-async def _stream(state: State, job: StoredJob) -> AsyncIterator[str]:
-    yield "retry: 2000\n\n"
-    yield _event(job)
-    spoken = time.monotonic()
-    while not job.over and not state.closing.is_set():
-        await anyio.sleep(POLL_SECONDS)
-        version = job.version
-        job = await run_in_threadpool(state.jobs.get, job.id)
-        if job.version != version:
-            yield _event(job)
-            spoken = time.monotonic()
-        elif time.monotonic() - spoken > HEARTBEAT_SECONDS:
-            yield ": still here\n\n"
-            spoken = time.monotonic()
+async def _stream(state: State, client: str, job: StoredJob) -> AsyncIterator[str]:
+    with state.feed.count(client):
+        yield "retry: 2000\n\n"
+        yield _event(job)
+        async for news in state.feed.follow(job):
+            yield ": still here\n\n" if news is None else _event(news)
 
 
 def _event(job: StoredJob) -> str:

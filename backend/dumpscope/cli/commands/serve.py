@@ -155,6 +155,7 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
+    from dumpscope.api.http.header_timeout import TimedHeads  # noqa: PLC0415
     from dumpscope.index.store.database import Database  # noqa: PLC0415
 
     class Server(uvicorn.Server):
@@ -172,7 +173,9 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
         app = create_app(chosen, results)
         line(tell("cli.dumpscope_serves", address=address(chosen, listener), page=page))
         line(tell("cli.ctrl_c_ends"))
-        server = Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
+        server = Server(
+            uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, http=TimedHeads)
+        )
         ending.begin_serving(server)
         sys.stdout.flush()
         server.run(sockets=[listener])

@@ -8,7 +8,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, select, update
@@ -24,7 +24,7 @@ from dumpscope.index.dumps.catalogue import like, unit_word
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import capped_problems, column_values, storable, to_json
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
+from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show, unused_ranks
 from dumpscope.index.store.page import Order, Seek, list_key, order_page
 from dumpscope.texts import say
 
@@ -34,7 +34,8 @@ NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRow:
     """status: pending, running, done, failed or cancelled; target, golden, reference: dump ids
-    verdict: worst item verdict's word"""
+    verdict: worst item verdict's word; watched: made by a watch
+    growing: sides that were still being written when they were compared: {"side", "step", "calls"}"""
 
     id: str
     name: str
@@ -52,12 +53,8 @@ class ComparisonRow:
     created: float
     reference: str | None = None
     reference_name: str | None = None
-
-    @property
-    def title(self) -> str:
-        """Its name; one that nobody changed can be said in any language."""
-        usual = say("report.title", target=self.target_name, golden=self.golden_name)
-        return usual if self.name == usual else self.name
+    watched: bool = False
+    growing: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +78,16 @@ class StoredUnit:
 
 
 def create_comparison(
-    database: Database, *, name: str, target: str, golden: str, options: Options, reference: str | None = None
+    database: Database,
+    *,
+    name: str,
+    target: str,
+    golden: str,
+    options: Options,
+    reference: str | None = None,
+    watched: bool = False,
 ) -> str:
-    """Store a new comparison as pending; returns its id. Raises NotFoundError for an unknown dump."""
+    """Store a new comparison as pending; returns its id. watched: a watch makes it. Raises NotFoundError for an unknown dump."""
     comparison_id = secrets.token_hex(5)
     with database.write() as connection:
         serials: dict[str | None, int | None] = {None: None}
@@ -106,6 +110,7 @@ def create_comparison(
                 reference=serials[reference],
                 options=to_json(options.to_json()),
                 created=time.time(),
+                watched=int(watched),
             )
         )
     return comparison_id
@@ -172,11 +177,15 @@ def delete_comparison(database: Database, comparison_id: str) -> None:
         serial = connection.execute(found).scalar()
         if serial is None:
             return
+        used = _compared_ranks(connection, serial)
         left = hide(connection, UNITS, serial)
         ranks = hide_joined(connection, comparison_id)
         connection.execute(delete(tables.comparison).where(tables.comparison.c.serial == serial))
+        watch = tables.watch
+        connection.execute(update(watch).where(watch.c.comparison == serial).values(comparison=None))
     remove(database, UNITS, left)
     remove(database, RANKS, ranks)
+    _remove_replaced(database, used)
 
 
 def clear_comparison(database: Database, comparison_id: str) -> None:
@@ -186,6 +195,7 @@ def clear_comparison(database: Database, comparison_id: str) -> None:
         serial = connection.execute(found).scalar()
         if serial is None:
             return
+        used = _compared_ranks(connection, serial)
         left = hide(connection, UNITS, serial)
         ranks = hide_joined(connection, comparison_id)
         connection.execute(
@@ -195,6 +205,21 @@ def clear_comparison(database: Database, comparison_id: str) -> None:
         )
     remove(database, UNITS, left)
     remove(database, RANKS, ranks)
+    _remove_replaced(database, used)
+
+
+def _compared_ranks(connection: Connection, serial: int) -> list[int]:
+    """Ranks that the units of a comparison were compared from."""
+    unit = tables.unit.c
+    rows = connection.execute(select(unit.target, unit.golden).where(unit.comparison == serial)).all()
+    return sorted({rank for row in rows for rank in row})
+
+
+def _remove_replaced(database: Database, ranks: Sequence[int]) -> None:
+    """Remove those of these ranks that were read again since, and that no other result shows."""
+    with database.read() as connection:
+        left = unused_ranks(connection, ranks)
+    remove(database, RANKS, left)
 
 
 def stranded_comparisons(database: Database) -> list[str]:
@@ -352,6 +377,7 @@ def _answer(text: str | None) -> Answer | None:
         joined=joined_from(data.get("joined")),
         coverage=coverage_from(data.get("coverage")),
         suspects=[Suspect(**one) for one in data.get("suspects", ())],
+        older="suspects" not in data,
     )
 
 
@@ -407,4 +433,6 @@ def _row(row: Any) -> ComparisonRow:
         created=row.created,
         reference=row.reference_id,
         reference_name=row.reference_name,
+        watched=bool(row.watched),
+        growing=json.loads(row.growing) if row.growing else [],
     )

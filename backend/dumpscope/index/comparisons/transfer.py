@@ -17,7 +17,7 @@ from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import to_json
 from dumpscope.index.store.database import Database, fetch_columns, insert as insert_columns
-from dumpscope.index.store.owners import RANKS, UNITS
+from dumpscope.index.store.owners import RANKS, UNITS, parent_of
 from dumpscope.index.store.texts import intern_stacks, intern_texts, stacks_by_id, texts_by_id
 from dumpscope.texts import say
 
@@ -70,12 +70,12 @@ class _Copy:
         ]
         new_id = self._free(tables.comparison, row.id)
         renamed = {joined_id(row.id, side): joined_id(new_id, side) for side in SIDES}
-        serials = {row.target, row.golden, row.reference, *(rank.dump for rank in ranks)} - {None}
+        serials = {row.target, row.golden, row.reference, *(parent_of(RANKS, rank) for rank in ranks)} - {None}
         dumps = {
-            dump.serial: self._dump(dump, renamed, [rank for rank in ranks if rank.dump == dump.serial])
+            dump.serial: self._dump(dump, renamed, [rank for rank in ranks if parent_of(RANKS, rank) == dump.serial])
             for dump in self._rows(tables.dump, tables.dump.c.serial.in_(serials))
         }
-        owners = {rank.id: self._add(tables.rank_dump, rank, dump=dumps[rank.dump]) for rank in ranks}
+        owners = {rank.id: self._add(tables.rank_dump, rank, dump=dumps[parent_of(RANKS, rank)]) for rank in ranks}
         sides = {side: dumps.get(getattr(row, side)) for side in ("target", "golden", "reference")}
         serial = self._add(tables.comparison, row, id=new_id, job=None, **sides)
         for unit in units:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, insert as insert_row, or_, select, update
 
 from dumpscope.errors import ConflictError, NotFoundError, Problem
+from dumpscope.index.dumps.watches import WatchRow, forget_watched, watches_of
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import column_values, storable
 from dumpscope.index.store.database import Database
@@ -46,6 +47,18 @@ class DumpRow:
     bytes: int
     created: float
     problems: list[Problem]
+    watch: WatchRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """All ranks of a dump, counted."""
+
+    steps: list[int]
+    ranks: list[int]
+    nodes: int
+    items: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,29 +108,54 @@ def get_dump(database: Database, dump_id: str) -> DumpRow:
     """Raises NotFoundError."""
     with database.read() as connection:
         row = connection.execute(select(tables.dump).where(tables.dump.c.id == dump_id)).one_or_none()
+        watch = watches_of(connection, [row.serial]) if row is not None else {}
     if row is None:
         raise NotFoundError(say("index.no_dump", dump_id=f"{dump_id!r}"), hint=say("index.get_api_dumps_lists_them"))
-    return _row(row)
+    return _row(row, watch.get(row.serial))
+
+
+def newest_at(database: Database, path: str) -> str | None:
+    """Id of the dump that was last registered from this path, None where there is none."""
+    table = tables.dump.c
+    found = select(table.id).where(table.path == storable([path])[0], table.owned == 0, table.status != JOINED)
+    with database.read() as connection:
+        return connection.execute(found.order_by(table.serial.desc()).limit(1)).scalar()
 
 
 def list_dumps(
-    database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
+    database: Database,
+    *,
+    q: str = "",
+    watched: bool = False,
+    order: Order = "-created",
+    after: Seek | None = None,
+    limit: int = 100,
 ) -> list[tuple[tuple[Any, ...], DumpRow]]:
-    """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path."""
-    listed = select(tables.dump).where(tables.dump.c.status != JOINED)
-    statement = order_page(listed, tables.dump, order, after, limit)
-    if q:
-        statement = statement.where(_matches(q))
+    """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path.
+
+    watched: only those whose folder is watched
+    """
+    statement = order_page(select(tables.dump).where(*_listed(q, watched)), tables.dump, order, after, limit)
     with database.read() as connection:
-        return [(list_key(row, order), _row(row)) for row in connection.execute(statement)]
+        rows = connection.execute(statement).all()
+        watches = watches_of(connection, [row.serial for row in rows])
+    return [(list_key(row, order), _row(row, watches.get(row.serial))) for row in rows]
 
 
-def count_dumps(database: Database, *, q: str = "") -> int:
-    statement = select(func.count()).select_from(tables.dump).where(tables.dump.c.status != JOINED)
-    if q:
-        statement = statement.where(_matches(q))
+def count_dumps(database: Database, *, q: str = "", watched: bool = False) -> int:
+    statement = select(func.count()).select_from(tables.dump).where(*_listed(q, watched))
     with database.read() as connection:
         return int(connection.execute(statement).scalar_one())
+
+
+def _listed(q: str, watched: bool) -> list[ColumnElement[bool]]:
+    """Conditions on the dumps of a list."""
+    conditions = [tables.dump.c.status != JOINED]
+    if q:
+        conditions.append(_matches(q))
+    if watched:
+        conditions.append(tables.dump.c.serial.in_(select(tables.watch.c.dump)))
+    return conditions
 
 
 def _matches(q: str) -> ColumnElement[bool]:
@@ -139,15 +177,20 @@ def delete_dump(database: Database, dump_id: str) -> DumpRow:
                 say("index.dump_used_by", names=", ".join(names)), hint=say("index.delete_these_comparisons_first")
             )
         left = hide(connection, RANKS, serial)
+        forget_watched(connection, serial)
         connection.execute(delete(tables.dump).where(tables.dump.c.serial == serial))
     remove(database, RANKS, left)
     return found
 
 
 def stranded_dumps(database: Database) -> list[DumpRow]:
-    """Pending dumps that no job is about: an upload under way, or one that a crash cut off."""
+    """Pending dumps that no job is about: an upload under way, or one that a crash cut off. A watched folder waits for its first
+    step."""
     about = select(tables.job.c.serial).where(tables.job.c.subject == tables.dump.c.id).exists()
-    statement = select(tables.dump).where(tables.dump.c.status == "pending", tables.dump.c.job.is_(None), ~about)
+    watched = select(tables.watch.c.serial).where(tables.watch.c.dump == tables.dump.c.serial).exists()
+    statement = select(tables.dump).where(
+        tables.dump.c.status == "pending", tables.dump.c.job.is_(None), ~about, ~watched
+    )
     with database.read() as connection:
         return [_row(row) for row in connection.execute(statement)]
 
@@ -175,6 +218,25 @@ def stored_ranks(database: Database, dump_id: str) -> list[StoredRank]:
             )
             for row in connection.execute(statement)
         ]
+
+
+def rank_totals(database: Database, dump_id: str) -> Totals:
+    """What the stored ranks of a dump hold together."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.step, rank.rank, rank.nodes, rank["items"], rank.bytes)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+    )
+    with database.read() as connection:
+        rows = connection.execute(statement).all()
+    return Totals(
+        steps=sorted({row.step for row in rows}),
+        ranks=sorted({row.rank for row in rows}),
+        nodes=sum(row.nodes for row in rows),
+        items=sum(row.items for row in rows),
+        bytes=sum(row.bytes or 0 for row in rows),
+    )
 
 
 def find_rank(database: Database, dump_id: str, step: int | None, rank: int | None) -> StoredRank:
@@ -212,7 +274,7 @@ def contains(connection: Connection, column: ColumnElement[str], part: str) -> C
     return column.ilike(like(part), escape="\\")
 
 
-def _row(row: Any) -> DumpRow:
+def _row(row: Any, watch: WatchRow | None = None) -> DumpRow:
     return DumpRow(
         id=row.id,
         name=row.name,
@@ -232,4 +294,5 @@ def _row(row: Any) -> DumpRow:
         bytes=row.bytes,
         created=row.created,
         problems=[Problem(**problem) for problem in json.loads(row.problems)],
+        watch=watch,
     )

@@ -23,17 +23,20 @@ from dumpscope.index.store.codec import (
     to_json,
 )
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.owners import RANKS, Draft, draft, hide, remove, show
+from dumpscope.index.store.owners import RANKS, Draft, draft, hide, remove, show, unused_ranks
 from dumpscope.index.store.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.store.texts import intern_stacks, intern_texts
 from dumpscope.texts import say
 
 
-def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
+def store_dump_rank(
+    database: Database, dump_id: str, dump: RankDump, *, stamp: str | None = None, size: int = 0
+) -> int:
     """Store (or store again) one rank of the dump `dump_id`; returns its rank_dump id.
 
-    A rank without a number counts as rank 0. Nobody sees it before it is whole. Raises LimitError past 2**28 records,
-    NotFoundError where the dump goes meanwhile.
+    stamp: state of its files (readers.glance) before they were read; size: of its JSON files in bytes
+    A rank without a number counts as rank 0. Nobody sees it before it is whole. What it replaces stays, unseen, while a result
+    was compared from it. Raises LimitError past 2**28 records, NotFoundError where the dump goes meanwhile.
     """
     if max(len(dump.items), len(dump.tree)) > tables.NUMBER_MASK:
         raise LimitError(
@@ -54,6 +57,8 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
         "items": len(dump.items),
         "wide": to_json(wide),
         "problems": to_json([asdict(problem) for problem in dump.problems]),
+        "stamp": stamp if stamp is None else storable([stamp])[0],
+        "bytes": size,
     }
     with draft(database, RANKS, serial, values) as new:
         _store_entries(new, dump)
@@ -64,6 +69,7 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
             same = tables.rank_dump.c
             old = hide(connection, RANKS, serial, same.step == dump.ref.step, same.rank == rank, same.id != new.id)
             show(connection, RANKS, [new.id], serial)
+            old = unused_ranks(connection, old)
     remove(database, RANKS, old)
     return new.id
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,7 +24,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.errors import DumpscopeError, FullDiskError, UsageError
 from dumpscope.texts import say
 
 if os.name == "posix":
@@ -33,6 +34,18 @@ BUSY_SECONDS: Final = 120.0
 """How long SQLite itself waits for a writer that does not share the lock file (a backup tool, an older process)."""
 
 ADVISORY_LOCK: Final = 0x64756D70  # any fixed number: the writer's turn on PostgreSQL
+
+Role = Literal["server", "watch"]
+"""What one process at a time does: clean up after crashed ones, look at watched folders."""
+ROLE_LOCKS: Final[dict[Role, int]] = {"server": ADVISORY_LOCK + 1, "watch": ADVISORY_LOCK + 2}
+
+RESERVE_BYTES: Final = 8 << 20
+"""Room kept beside a server's SQLite file, so that a full disk still takes the end of a job and the removal of a dump."""
+LEAST_ROOM: Final = 64 << 20
+"""Free bytes from which on the room is taken again."""
+
+DISK_FULL: Final = "53100"
+"""PostgreSQL's own code for a full disk."""
 
 FETCH_ROWS: Final = 1000
 """Rows taken from the driver at a time: few enough to stay in the cache."""
@@ -62,7 +75,8 @@ class Database:
         self.url = url
         self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
         self._queue, self._turn = threading.Lock(), threading.Lock()
-        self._lead: int | Connection | None = None
+        self._leads: dict[Role, int | Connection] = {}
+        self._reserve: Path | None = None
         if self.kind == "sqlite":
             if not parsed.database or parsed.database == ":memory:":
                 raise UsageError(say("index.memory_database_cannot_shared"), hint=say("index.name_file_sqlite_file"))
@@ -117,18 +131,42 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """The writer's transaction: committed at the end, rolled back on an exception. Do not nest."""
         with self._thread_turn(), self._process_turn():
+            self._tend_reserve()
             try:
                 with self._writer.begin() as connection:
                     if self.kind == "postgresql":
                         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
                     yield connection
-            except OperationalError as error:
-                if "full" in str(error.orig) or "disk" in str(error.orig):
-                    raise DumpscopeError(
-                        say("index.database_cannot_written", reason=error.orig),
-                        hint=say("index.free_some_space_try_again"),
+            except Exception as error:
+                reason = _refusal(error)
+                if "full" in reason or "disk" in reason or "space left" in reason:
+                    kind = DumpscopeError if "I/O" in reason and self._free() >= LEAST_ROOM else FullDiskError
+                    raise kind(
+                        say("index.database_cannot_written", reason=reason), hint=say("index.free_some_space_try_again")
                     ) from error
                 raise
+
+    def keep_reserve(self) -> None:
+        """Keep some room on the disk of a SQLite file from now on: see RESERVE_BYTES."""
+        if self.file is not None and hasattr(os, "posix_fallocate"):
+            self._reserve = self.file.with_name(f"{self.file.name}.reserve")
+            self._tend_reserve()
+
+    def _tend_reserve(self) -> None:
+        """Give the reserve back where the disk is all but full, take it again where there is room."""
+        if self._reserve is None:
+            return
+        with suppress(OSError):
+            if self._reserve.exists():
+                if self._free() < RESERVE_BYTES:
+                    self._reserve.unlink()
+            elif self._free() >= LEAST_ROOM:
+                with self._reserve.open("wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+
+    def _free(self) -> int:
+        """Free bytes on the disk of a SQLite file."""
+        return LEAST_ROOM if self.file is None else shutil.disk_usage(self.file.parent).free
 
     @contextmanager
     def _thread_turn(self) -> Iterator[None]:
@@ -149,38 +187,62 @@ class Database:
                 turn.enter_context(_locked(f"{self.file}.lock"))
             yield
 
-    def lead(self) -> bool:
-        """Become the process that cleans up after crashed ones, until `close`; False where another process is that."""
+    def lead(self, role: Role = "server") -> bool:
+        """Become the process that has this role, until `close`; False where another process has it."""
         with self._turn:
-            if self._lead is not None or (self.file is not None and os.name != "posix"):
+            held = self._leads.get(role)
+            if isinstance(held, int) or (self.file is not None and os.name != "posix"):
                 return True
-            if self.file is None:
-                connection = self._readers.connect()
-                if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({ADVISORY_LOCK + 1})").scalar():
-                    connection.commit()
-                    self._lead = connection
+            if held is not None:
+                if _answers(held):
                     return True
-                connection.close()
-                return False
-            descriptor = os.open(f"{self.file}.server", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                del self._leads[role]  # the database was away, and with the session went the lock
+                _drop(held)
+            if self.file is None:
+                return self._lead_session(role)
+            descriptor = os.open(f"{self.file}.{role}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 os.close(descriptor)
                 return False
-            self._lead = descriptor
+            self._leads[role] = descriptor
             return True
+
+    def _lead_session(self, role: Role) -> bool:
+        connection = self._readers.connect()
+        if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({ROLE_LOCKS[role]})").scalar():
+            connection.commit()
+            self._leads[role] = connection
+            return True
+        connection.close()
+        return False
 
     def close(self) -> None:
         """Give back every connection; SQLite then folds its log into the file."""
-        if isinstance(self._lead, int):
-            os.close(self._lead)
-        elif self._lead is not None:
-            self._lead.invalidate()  # ends the session, and with it the lock
-            self._lead.close()
-        self._lead = None
+        for held in self._leads.values():
+            if isinstance(held, int):
+                os.close(held)
+            else:
+                _drop(held)
+        self._leads.clear()
         self._readers.dispose()
         self._writer.dispose()
+
+
+def _answers(session: Connection) -> bool:
+    try:
+        session.exec_driver_sql("SELECT 1")
+        session.commit()
+    except DBAPIError:
+        return False
+    return True
+
+
+def _drop(session: Connection) -> None:
+    """End a session, and with it its locks."""
+    session.invalidate()
+    session.close()
 
 
 @contextmanager
@@ -256,6 +318,13 @@ def fetch_columns(connection: Connection, statement: str) -> list[list[Any]]:
         cursor.close()
         if collecting:
             gc.enable()
+
+
+def _refusal(error: Exception) -> str:
+    """Why the database could not do what it was asked to; "" for another error, SQLAlchemy's or the driver's own (`insert`)."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    is_one = isinstance(error, OperationalError) or isinstance(cause, sqlite3.OperationalError)
+    return str(cause) if is_one or getattr(cause, "sqlstate", None) == DISK_FULL else ""
 
 
 def _with_driver(url: str) -> str:

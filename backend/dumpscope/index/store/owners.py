@@ -122,12 +122,28 @@ def remove(database: Database, kind: OwnerKind, owners: Sequence[int]) -> None:
                     connection.execute(delete(kind.table).where(kind.table.c.id == owner, kind.parent < 0))
 
 
+def unused_ranks(connection: Connection, ranks: Sequence[int]) -> list[int]:
+    """Those of these unseen ranks that no unit was compared from: a rank that was read again stays while a result shows it."""
+    if not ranks:
+        return []
+    unit, rank = tables.unit.c, tables.rank_dump.c
+    used = select(unit.id).where(or_(unit.target == rank.id, unit.golden == rank.id)).exists()
+    return list(connection.execute(select(rank.id).where(rank.id.in_(ranks), rank.dump < 0, ~used)).scalars())
+
+
+def parent_of(kind: OwnerKind, row: Any) -> int:
+    """What the owner of this row belongs to, unseen or not."""
+    parent = int(row._mapping[kind.parent.name])
+    return parent if parent >= 0 else -parent % _SHIFT
+
+
 def sweep(database: Database) -> int:
     """Remove what a process that died has left unseen; returns how many. Only while no other process writes."""
     count = 0
-    for kind in (RANKS, UNITS):
+    for kind in (UNITS, RANKS):
         with database.read() as connection:
             left = list(connection.execute(select(kind.table.c.id).where(kind.parent < 0)).scalars())
+            left = unused_ranks(connection, left) if kind is RANKS else left
         remove(database, kind, left)
         count += len(left)
     return count

@@ -16,7 +16,7 @@ CREATE TABLE comparison (
 	mode TEXT, 
 	verdict VARCHAR(8), 
 	answer TEXT, 
-	created DOUBLE NOT NULL, reference BIGINT, 
+	created DOUBLE NOT NULL, reference BIGINT, watched SMALLINT, growing TEXT, 
 	CONSTRAINT pk_comparison PRIMARY KEY (serial), 
 	CONSTRAINT uq_comparison_id UNIQUE (id)
 );
@@ -214,7 +214,7 @@ CREATE TABLE rank_dump (
 	entries INTEGER NOT NULL, 
 	items INTEGER NOT NULL, 
 	wide TEXT NOT NULL, 
-	problems TEXT NOT NULL, 
+	problems TEXT NOT NULL, stamp TEXT, bytes BIGINT, 
 	CONSTRAINT pk_rank_dump PRIMARY KEY (id), 
 	CONSTRAINT uq_rank_dump_dump_step_rank UNIQUE (dump, step, rank)
 );
@@ -356,4 +356,23 @@ CREATE TABLE precheck (
 
 CREATE INDEX ix_precheck_word_id ON precheck (word, id);
 
-INSERT INTO alembic_version (version_num) VALUES ('0010');
+CREATE TABLE watch (
+	serial INTEGER NOT NULL, 
+	id VARCHAR(32) NOT NULL, 
+	dump BIGINT NOT NULL, 
+	partner BIGINT, 
+	side VARCHAR(8) NOT NULL, 
+	options TEXT NOT NULL, 
+	comparison BIGINT, 
+	compared TEXT, 
+	begun TEXT NOT NULL, 
+	seen TEXT NOT NULL, 
+	created DOUBLE NOT NULL, 
+	CONSTRAINT pk_watch PRIMARY KEY (serial), 
+	CONSTRAINT uq_watch_id UNIQUE (id), 
+	CONSTRAINT uq_watch_dump UNIQUE (dump)
+);
+
+CREATE INDEX ix_watch_partner ON watch (partner);
+
+INSERT INTO alembic_version (version_num) VALUES ('0011');

@@ -121,6 +121,8 @@ rank_dump = Table(
     Column("items", Integer, nullable=False),
     Column("wide", Text, nullable=False),  # JSON [[item, statistic, "integer"], ...]
     Column("problems", Text, nullable=False),
+    Column("stamp", Text),  # readers.glance: state of its files when it was read
+    Column("bytes", BigInteger),  # of its JSON files
     UniqueConstraint("dump", "step", "rank"),
 )
 
@@ -185,6 +187,8 @@ comparison = Table(
     Column("answer", Text),  # JSON: Answer without its problems' bulk, see results.store_answer
     Column("created", Double, nullable=False),
     Column("reference", BigInteger),
+    Column("watched", SmallInteger),  # 1: made by a watch
+    Column("growing", Text),  # JSON [{"side", "step", "calls"}]: what was still being written when it was compared
     Index(None, "target"),
     Index(None, "golden"),
     Index(None, "reference"),
@@ -433,6 +437,23 @@ note = Table(
     Column("text", Text, nullable=False),
     Column("changed", Double, nullable=False),
     UniqueConstraint("pair", "node"),
+)
+
+watch = Table(
+    "watch",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("dump", BigInteger, nullable=False, unique=True),  # dump.serial
+    Column("partner", BigInteger),  # dump.serial of the other side
+    Column("side", String(8), nullable=False),  # of the watched dump: target or golden
+    Column("options", Text, nullable=False),  # of its comparison
+    Column("comparison", BigInteger),  # comparison.serial
+    Column("compared", Text),  # digest of the ranks that it compared last
+    Column("begun", Text, nullable=False),  # JSON {"steps", "ranks"}: what the dump had when the watch began
+    Column("seen", Text, nullable=False),  # JSON of domain.watching.Seen
+    Column("created", Double, nullable=False),
+    Index(None, "partner"),
 )
 
 RANK_ROWS: Final = (entry, item, producers, precheck)

@@ -128,18 +128,17 @@ def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, o
     """Read a mapping from a user's yaml text. Raises UsageError that names the option and the position."""
     if not text:
         return {}
-    import yaml  # noqa: PLC0415 (few comparisons need it)
+    from dumpscope.yaml_text import YamlError, read_yaml  # noqa: PLC0415 (few comparisons need it)
 
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+        data = read_yaml(text, option)
+    except YamlError as error:
         place = (
-            say("match.line_column", line=mark.line + 1, column=mark.column + 1) if mark else say("match.unknown_place")
+            say("match.unknown_place")
+            if error.line is None or error.column is None
+            else say("match.line_column", line=error.line, column=error.column)
         )
         raise UsageError(say("match.not_valid_yaml", option=option, place=place), hint=hint) from error
-    except (ValueError, RecursionError) as error:  # an impossible date, endless nesting
-        raise UsageError(say("match.cannot_read_yaml", option=option), hint=hint) from error
     if data is None:
         return {}
     if not isinstance(data, dict):

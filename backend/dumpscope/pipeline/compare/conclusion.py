@@ -21,6 +21,7 @@ from dumpscope.analysis.ranks.origins import (
     describe_for_ranks,
     drop_echoes,
     drop_received,
+    find_repeated,
     join_replicas,
     sort_causally,
     time_key,
@@ -73,6 +74,9 @@ class Conclusion:
         self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
         self._ends: dict[int, StepEnd] = {}  # by rank, of the last step taken in
         self._wrong: set[int] = set()  # steps with a finding of their own
+        self._repeated: dict[
+            tuple[int, str], list[int]
+        ] = {}  # by rank and name of a call with a finding: steps that repeat it
         self._mode: str | None = None
         self._counts = Counts()
         self._reasons: Counter[str] = Counter()
@@ -106,6 +110,7 @@ class Conclusion:
             findings=[add_reference_words(unit, described) for described in _describe_findings(unit, flow, findings)],
             messages=read_messages(case, unit.rank),
         )
+        self._note_repeated(case, found)
         self._found.append(found)
         self._mode = self._mode or unit.mode
         self._counts = Counts(**_sum(self._counts, _counts(unit)))
@@ -133,7 +138,9 @@ class Conclusion:
         """The answer over all units taken in. problems: found before and beside them"""
         traffic = connect_steps(self._found)
         self.collectives = [one for _, connected in sorted(traffic.items()) for one in connected.collectives]
-        found = add_reached_ranks(join_replicas(drop_echoes(drop_received(self._found, traffic))), traffic)
+        found = add_reached_ranks(
+            join_replicas(drop_echoes(drop_received(self._found, traffic), self._repeated)), traffic
+        )
         self._kept = {(entry.step, entry.rank): [one.finding for one in entry.findings] for entry in found}
         first = min(self._first_no, key=lambda no: time_key(traffic[no[0].step], no[0], no[1], no[2]), default=None)
         unjudged = min(
@@ -165,6 +172,14 @@ class Conclusion:
             ),
             suspects=keep_suspects(self._suspects, named),
         )
+
+    def _note_repeated(self, case: Case, found: RankFindings) -> None:
+        """Which calls of earlier steps go wrong again in this one; those of this one are looked for in the next."""
+        names = {name for rank, name in self._repeated if rank == found.rank}
+        for name in find_repeated(case.columns, names):
+            self._repeated[found.rank, name].append(found.step)
+        for entry in found.findings:
+            self._repeated.setdefault((found.rank, entry.name), [])
 
     def _cover(self, unit: Unit, found: RankFindings) -> None:
         reasons = find_reasons(unit)

@@ -62,7 +62,7 @@ def run_comparison(
         pairs, empty = _without_empty_ranks(database, (row.target, row.golden), plan, sides)
         problems += empty
     if not pairs:
-        raise nothing_compared(problems, row.title)
+        raise nothing_compared(problems)
     if len(pairs) == 1 and plan.joining is None:  # everything in one place: the unit need not be loaded again
         call = (comparison_id, options, pairs[0], sides.ids(pairs[0]), problems)
         spread(work, compare_only_rank, [call], progress=progress, cancelled=cancelled)

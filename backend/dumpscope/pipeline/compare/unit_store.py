@@ -14,7 +14,7 @@ from dumpscope.domain.facts import ItemOpinions, NodeOpinions
 from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
-from dumpscope.errors import DumpscopeError
+from dumpscope.errors import DumpscopeError, FullDiskError, full_disk
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.texts import say
 
@@ -118,7 +118,8 @@ class UnitStore(Sequence[Unit]):
 
 
 def _disk_full(error: OSError, folder: str) -> DumpscopeError:
-    return DumpscopeError(
+    kind = DumpscopeError if full_disk(error) is None else FullDiskError
+    return kind(
         say("pipeline.no_room_results_wait", reason=error.strerror),
         hint=say("pipeline.let_tmpdir_name_folder_room_compare"),
         where=folder,

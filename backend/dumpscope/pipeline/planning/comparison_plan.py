@@ -11,7 +11,7 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.planning.joined_pairs import Load, UnitPair, add_reference_ranks, find_plan, pair_units
 from dumpscope.pipeline.planning.rank_pairs import RankPair, add_reference, pair_ranks
-from dumpscope.texts import say
+from dumpscope.texts import part_remedy, say, value_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,8 @@ def plan_comparison(
     return ComparisonPlan(joining=joining, ranks=ranks, units=units, problems=problems)
 
 
-def nothing_compared(problems: Sequence[Problem], where: str) -> UnreadableError:
-    """The error of a comparison in which no ranks meet, with the last problem as the reason."""
+def nothing_compared(problems: Sequence[Problem], where: str | None = None) -> UnreadableError:
+    """The error of a comparison in which no ranks meet: the last problem is the reason, what it says to do the hint."""
     why = problems[-1].message if problems else say("pipeline.no_rank_could_be_compared")
-    return UnreadableError(say("pipeline.nothing_can_compared", why=why), where=where)
+    reason, remedy = part_remedy(value_of(why, "pipeline.not_compared", "error"))
+    return UnreadableError(say("pipeline.nothing_can_compared", why=reason), hint=remedy, where=where)

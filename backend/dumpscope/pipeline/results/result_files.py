@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.errors import FullDiskError, UsageError, full_disk
 from dumpscope.index.comparisons.catalogue import list_comparisons
 from dumpscope.index.comparisons.transfer import copy_comparison, remove_unfinished
 from dumpscope.index.store.database import Database, sqlite_url
@@ -144,7 +143,7 @@ def _one_line_errors(result: Path) -> Iterator[None]:
         yield
     except OSError as error:
         words = error.strerror or str(error)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if full_disk(error) is not None:
             hint = say("pipeline.let_tmpdir_name_folder_room")
-            raise DumpscopeError(say("pipeline.no_room_copy", words=words), where=str(result), hint=hint) from error
+            raise FullDiskError(say("pipeline.no_room_copy", words=words), where=str(result), hint=hint) from error
         raise UsageError(say("pipeline.cannot_copied", words=words), where=str(result)) from error

@@ -15,6 +15,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck_import import import_beside
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
 from dumpscope.readers import Limits, open_dump, read_rank
+from dumpscope.readers.glance import look_at
 from dumpscope.readers.result_tables import find_tables, write_dumps
 from dumpscope.texts import say
 
@@ -100,6 +101,7 @@ def ingest_rank(
     """Read and store one rank; one that cannot be read at all is a problem, so that the others stay usable."""
     where = say("pipeline.step", step=ref.step, label=ref.label or "rank")
     progress(0.0, say("pipeline.reading", where=where))
+    sight = look_at(ref.folder)  # before the records: what is written meanwhile gives another stamp
     size = _size(ref)
     try:
         dump = read_rank(ref, follow_stored_path=trusted)
@@ -109,7 +111,7 @@ def ingest_rank(
     if cancelled():
         raise CancelledError(say("pipeline.cancelled"))
     progress(0.7, say("pipeline.storing_2", where=where))
-    store_dump_rank(database, dump_id, dump)
+    store_dump_rank(database, dump_id, dump, stamp=None if sight is None else sight.stamp, size=size)
     return Ingested(
         header=dump.header,
         nodes=len(dump.nodes),

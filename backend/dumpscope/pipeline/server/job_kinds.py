@@ -6,18 +6,19 @@ import shutil
 import time
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, ConflictError, LimitError, NotFoundError, Problem
+from dumpscope.errors import CancelledError, ConflictError, FullDiskError, LimitError, NotFoundError, Problem
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
-from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump
+from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump, stored_ranks
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup, run_precheck
 from dumpscope.pipeline.server.ingest import Source, ingest_dump
+from dumpscope.pipeline.server.update import update_dump
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Work
 from dumpscope.texts import say
@@ -58,8 +59,20 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
             if not any(folder.iterdir()):
                 folder.rmdir()
 
+    def update(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        update_dump(
+            Work(database=database, executor=executor, job=job.id),
+            job.subject,
+            steps=job.payload["steps"],
+            folders=frozenset(job.payload["folders"]),
+            growing=bool(job.payload["growing"]),
+            progress=progress,
+            cancelled=cancelled,
+        )
+
     def compare(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         begun = READING if _await_dumps(database, job.subject, progress, cancelled) else 0.0
+        _note_growing(database, job.subject)
         run_comparison(
             Work(database=database, executor=executor, job=job.id),
             job.subject,
@@ -80,7 +93,7 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
     def check(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         run_precheck(database, job, lent, progress=progress, cancelled=cancelled)
 
-    return {"ingest": ingest, "compare": compare, "rejudge": judge, "precheck": check}
+    return {"ingest": ingest, "update": update, "compare": compare, "rejudge": judge, "precheck": check}
 
 
 def record_end(database: Database, job: Job) -> None:
@@ -92,10 +105,13 @@ def record_end(database: Database, job: Job) -> None:
     )
     try:
         # a job may end before whoever queued it has noted it, so no job noted yet is as good as this one
-        if job.kind == "ingest":
+        if job.kind == "update":
+            if get_dump(database, job.subject).status == "pending":  # nothing could be read yet: the watch goes on
+                change_dump(database, job.subject, job=None)
+        elif job.kind == "ingest":
             if get_dump(database, job.subject).job in (None, job.id):
                 change_dump(database, job.subject, status="failed", error=error)
-                if error["error"] == LimitError.code:
+                if error["error"] in (LimitError.code, FullDiskError.code):
                     _remove_files(get_dump(database, job.subject))
         elif job.kind == "compare":
             if get_comparison(database, job.subject).job in (None, job.id):
@@ -108,6 +124,21 @@ def record_end(database: Database, job: Job) -> None:
             change_comparison(database, job.subject, status=job.status, error={**error, "hint": hint})
     except NotFoundError:  # deleted in the meantime
         return
+
+
+def _note_growing(database: Database, comparison_id: str) -> None:
+    """Keep with a comparison which sides are still being written, and how far they were."""
+    row = get_comparison(database, comparison_id)
+    growing: list[dict[str, Any]] = []
+    for side, dump_id in (("target", row.target), ("golden", row.golden)):
+        watch = get_dump(database, dump_id).watch
+        if watch is None or watch.seen.condition != "growing":
+            continue
+        step = watch.seen.step
+        read = [rank.nodes for rank in stored_ranks(database, dump_id) if rank.step == step]
+        if read and (not row.options.steps or step in row.options.steps):
+            growing.append({"side": side, "step": step, "calls": sum(read)})
+    change_comparison(database, comparison_id, growing=growing)
 
 
 def _remove_files(dump: DumpRow) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from dumpscope.errors import CancelledError, DumpscopeError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
+from dumpscope.jobs.executors import lacks_workers
 from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
@@ -20,6 +21,10 @@ T = TypeVar("T")
 
 POLL_SECONDS: Final = 0.2
 REPORT_SECONDS: Final = 0.5
+WORKERS_SECONDS: Final = 2.0
+"""Time between two questions whether a cluster has workers."""
+PATIENCE_SECONDS: Final = 600.0
+"""How long a job waits for a worker before it fails."""
 ABORT: Final = -1
 """Task number whose report tells the other tasks of a job that one of them failed."""
 
@@ -56,7 +61,7 @@ def spread(
         for number, call in enumerate(calls)
     ]
     try:
-        _watch(work.database, work.job, futures, progress, cancelled)
+        _watch(work, work.job, _Workers(work.executor), futures, progress, cancelled)
         return [future.result() for future in futures]
     except BrokenExecutor as error:
         raise DumpscopeError(
@@ -69,24 +74,58 @@ def _share(progress: Progress, number: int, total: int) -> Progress:
     return lambda done, message: progress((number + done) / total, message)
 
 
-def _watch(database: Database, job: str, futures: list[Future[Any]], progress: Progress, cancelled: Cancelled) -> None:
-    board = JobTable(database)
+def _watch(
+    work: Work,
+    job: str,
+    workers: _Workers,
+    futures: list[Future[Any]],
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    board = JobTable(work.database)
     open_futures = set(futures)
     while open_futures:
         done, open_futures = wait(open_futures, timeout=POLL_SECONDS)
+        missing = workers.seconds_without()
         failed = next((future for future in done if not future.cancelled() and future.exception() is not None), None)
-        if failed is not None or cancelled():
+        if failed is not None or cancelled() or missing > PATIENCE_SECONDS:
             for future in open_futures:
                 future.cancel()
             board.report(job, ABORT, 0.0, "")
-            wait(open_futures)
+            if not missing:
+                wait(open_futures)
             if failed is not None:
                 failed.result()
+            if missing > PATIENCE_SECONDS:
+                raise DumpscopeError(
+                    say("pipeline.no_worker_came", minutes=int(missing / 60)), hint=say("pipeline.start_worker")
+                )
             raise CancelledError(say("pipeline.cancelled"))
         reports = board.reports(job)
         shares = [1.0 if future.done() else reports.get(number, (0.0, ""))[0] for number, future in enumerate(futures)]
         busy = [reports[number][1] for number, future in enumerate(futures) if number in reports and not future.done()]
-        progress(sum(shares) / len(futures), busy[0] if busy else say("pipeline.working"))
+        told = busy[0] if busy else say("pipeline.working")
+        progress(sum(shares) / len(futures), say("pipeline.no_worker", seconds=int(missing)) if missing else told)
+
+
+class _Workers:
+    """How long the workers of a cluster have been missing."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._asked = 0.0
+        self._since: float | None = None
+
+    def seconds_without(self) -> float:
+        """Seconds since the last worker was seen to be missing, 0 while there is one."""
+        now = time.monotonic()
+        if now - self._asked >= WORKERS_SECONDS:
+            self._asked = now
+            if not lacks_workers(self._executor):
+                self._since = None
+            elif self._since is None:
+                self._since = now - 1e-3
+        return 0.0 if self._since is None else now - self._since
 
 
 def _task(url: str, job: str, number: int, function: Callable[..., T], call: tuple[Any, ...]) -> T:

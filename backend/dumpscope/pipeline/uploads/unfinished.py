@@ -8,7 +8,6 @@ ID/refused.jsonl   files that were left out, and why
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -22,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from dumpscope.errors import ConflictError, LimitError, NotFoundError, Problem, UsageError
+from dumpscope.errors import ConflictError, FullDiskError, LimitError, NotFoundError, Problem, UsageError, full_disk
 from dumpscope.pipeline.tasks.cleanup import hold_folder, is_folder_held, remove_folder
 from dumpscope.pipeline.uploads.names import Names
 from dumpscope.readers.archives.entry_names import probe
@@ -370,6 +369,7 @@ def report_full_disk() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if full_disk(error) is None:
             raise
-        raise LimitError(say("pipeline.servers_disk_full"), hint=say("pipeline.make_room_upload_goes_where")) from error
+        hint = say("pipeline.make_room_upload_goes_where")
+        raise FullDiskError(say("error.full_disk"), hint=hint) from error

@@ -210,7 +210,11 @@ class _Reader:
             self._note(
                 self._loc(self.ref.dump_json),
                 "no_data",
-                say("readers.no_call_recorded_run_probably_ended"),
+                say(
+                    "error.with_remedy",
+                    what=say("readers.no_call_recorded_run_probably_ended"),
+                    remedy=say("readers.run_step_again"),
+                ),
             )
 
     def _columns(self) -> Nodes:

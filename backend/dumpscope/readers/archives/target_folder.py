@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import IO, Final
 
-from dumpscope.errors import LimitError, Problem
+from dumpscope.errors import LimitError, Problem, full_disk
 from dumpscope.readers.archives.entry_names import Folding
 from dumpscope.readers.archives.limits import Limits
 from dumpscope.texts import say
@@ -162,7 +161,7 @@ class Target:
 
     def _refuse_unwritten(self, name: str, error: OSError) -> None:
         """Refuse an entry that the disk does not take; a full disk ends the unpacking."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if full_disk(error) is not None:
             raise error
         self.refuse(name, "refused", say("readers.entry_cannot_written", reason=error.strerror))
 

@@ -6,7 +6,6 @@ and the others are unpacked; a passed limit is a LimitError and leaves nothing b
 
 from __future__ import annotations
 
-import errno
 import lzma
 import os
 import shutil
@@ -18,7 +17,7 @@ import zlib
 from contextlib import suppress
 from typing import Final
 
-from dumpscope.errors import ForeignError, LimitError, Problem, UnreadableError
+from dumpscope.errors import ForeignError, FullDiskError, Problem, UnreadableError, full_disk
 from dumpscope.readers.archives.entry_names import probe
 from dumpscope.readers.archives.limits import DEFAULT, Limits
 from dumpscope.readers.archives.tar_archive import COMPRESSED, unpack_tar
@@ -72,8 +71,8 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
             damage = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)  # keeps its phrase
             target.refuse("", "truncated", say("readers.archive_damaged_what_came_before_unpacked", error=damage))
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise LimitError(
+            if full_disk(error) is not None:
+                raise FullDiskError(
                     say("readers.does_not_fit_disk"),
                     where=path,
                     hint=say("readers.free_space_name_another_data_folder"),

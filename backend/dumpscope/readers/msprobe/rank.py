@@ -331,7 +331,11 @@ class _Reader:
             self._note(
                 self.ref.dump_json,
                 "no_data",
-                say("readers.no_node_recorded_run_probably_ended", beside=beside),
+                say(
+                    "error.with_remedy",
+                    what=say("readers.no_node_recorded_run_probably_ended", beside=beside),
+                    remedy=say("readers.record_step_again"),
+                ),
             )
         elif folder is None and self.leaves.name_files() and not os.path.isdir(local):
             self._note(local, "missing", say("readers.records_name_tensor_files_but_their"))

@@ -1,6 +1,6 @@
 /** The state of a screen as kept in its address: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
 import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
-import { isMark, isVerdict, type MarkWord, type VerdictWord } from "../comparison/verdicts";
+import { type FilterWord, isMark, isVerdict, type VerdictWord } from "../comparison/verdicts";
 
 /** In the order of their keys. */
 export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
@@ -25,7 +25,7 @@ export const HOPS = [1, 2, 3] as const;
 export type Hops = (typeof HOPS)[number];
 
 export interface Filter {
-  classes: MarkWord[];
+  classes: FilterWord[];
   verdicts: VerdictWord[];
   /** Calls without a partner, for any of these causes. */
   leftovers: UnmatchedCause[];

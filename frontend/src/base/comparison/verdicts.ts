@@ -30,17 +30,20 @@ export const GLYPHS: Record<ClassWord, string> = {
   exact: "✓",
 };
 
-/** What a mark shows: a class, or that a call which is harmless itself received something that is not. */
-export type MarkWord = ClassWord | "absorbed";
+/** A class, or that a call which is harmless itself received something that is not. */
+export type FilterWord = ClassWord | "absorbed";
+
+/** What a mark shows: also that a call is wrong again as in an earlier step, which is no new fault. */
+export type MarkWord = FilterWord | "repeats";
 
 /** A benign call with a No got its No from its input, so "differs below the floor" would contradict it. */
-export function markWord(cls: string | null | undefined, verdict: string | null | undefined): MarkWord {
+export function markWord(cls: string | null | undefined, verdict: string | null | undefined): FilterWord {
   const word = toClass(cls);
   return word === "benign" && verdict === "no" ? "absorbed" : word;
 }
 
 export function markGlyph(mark: MarkWord): string {
-  return mark === "absorbed" ? "↓" : GLYPHS[mark];
+  return mark === "absorbed" ? "↓" : mark === "repeats" ? "↻" : GLYPHS[mark];
 }
 
 export function toClass(word: string | null | undefined): ClassWord {
@@ -48,9 +51,9 @@ export function toClass(word: string | null | undefined): ClassWord {
 }
 
 /** What a filter can show: the marks, "absorbed" behind the class that its calls are of. */
-export const MARKS: readonly MarkWord[] = CLASSES.flatMap((cls) => (cls === "benign" ? [cls, "absorbed"] : [cls]));
+export const MARKS: readonly FilterWord[] = CLASSES.flatMap((cls) => (cls === "benign" ? [cls, "absorbed"] : [cls]));
 
-export function isMark(word: string): word is MarkWord {
+export function isMark(word: string): word is FilterWord {
   return (MARKS as readonly string[]).includes(word);
 }
 
@@ -83,4 +86,29 @@ export function verdictClass(word: string | null | undefined): ClassWord {
   if (word === "warning") return "propagated";
   if (word === "yes") return "exact";
   return "unknown";
+}
+
+interface Unit {
+  step: number;
+  rank: number;
+  origins: number;
+  verdict: string | null;
+}
+
+interface Recurring {
+  rank: number;
+  ranks: readonly number[];
+  steps: readonly number[];
+}
+
+/** Whether a fault is seen again in this step and rank. */
+export function recurs(origin: Recurring, { step, rank }: { step: number; rank: number }): boolean {
+  return origin.steps.includes(step) && (origin.rank === rank || origin.ranks.includes(rank));
+}
+
+/** What stands for a step and rank: a fault of its own, one of an earlier step again, or its worst verdict. */
+export function unitMark(unit: Unit, origins: readonly Recurring[]): { cls: MarkWord; glyph: string } {
+  if (unit.origins > 0) return { cls: "origin", glyph: GLYPHS.origin };
+  if (origins.some((one) => recurs(one, unit))) return { cls: "repeats", glyph: markGlyph("repeats") };
+  return verdictCell(unit.verdict);
 }

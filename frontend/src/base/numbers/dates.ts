@@ -5,3 +5,10 @@ export function formatMoment(moment: number | string | null | undefined, languag
   if (Number.isNaN(date.getTime())) return String(moment);
   return date.toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
 }
+
+/** A moment on the wire in few letters: the time alone if it was today. */
+export function formatSince(moment: string, language: string, now = new Date()): string {
+  const date = new Date(moment);
+  if (date.toDateString() !== now.toDateString()) return formatMoment(moment, language);
+  return date.toLocaleTimeString(language, { timeStyle: "short" });
+}

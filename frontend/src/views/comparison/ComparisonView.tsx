@@ -1,4 +1,3 @@
-import { useEffect } from "react";
 import { useComparison } from "../../api/records";
 import { useTranslation } from "../../texts/useTranslation";
 import { Link } from "../../widgets/basic/navigation";
@@ -6,6 +5,7 @@ import { Failure, Loading } from "../../widgets/basic/States";
 import { lazyPart } from "../../widgets/late/lazyPart";
 import { usePainted } from "../../widgets/late/painted";
 import { Header } from "../../widgets/page/Header";
+import { useComparisonNews } from "../../widgets/watch/jobNews";
 import classes from "./ComparisonView.module.css";
 import { Sides } from "./Sides";
 import { Triage } from "./Triage";
@@ -17,13 +17,7 @@ export function ComparisonView({ id }: { id: string }) {
   const { t } = useTranslation();
   const { data: comparison, error, refetch } = useComparison(id);
 
-  useEffect(() => {
-    if (comparison) document.title = `${comparison.target_name} ⇄ ${comparison.golden_name} · dumpscope`;
-    return () => {
-      document.title = "dumpscope";
-    };
-  }, [comparison]);
-
+  useComparisonNews(comparison);
   usePainted(error !== null || (comparison !== undefined && comparison.status !== "done"));
 
   if (comparison?.status === "done") return <Triage comparison={comparison} />;

@@ -1,5 +1,8 @@
 import { ActionIcon, Select, Tooltip } from "@mantine/core";
 import { useSetPolicy } from "../../api/changes";
+import type { Origin, Summary } from "../../api/types";
+import { GLYPHS, unitMark } from "../../base/comparison/verdicts";
+import { IN_FILE } from "../../base/inFile";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
 import { describeProblem } from "../../widgets/basic/States";
@@ -15,14 +18,10 @@ const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 /** The header of the triage screen behind what is compared: which part of it is shown, and what to do with it. */
 export function Controls({ onHelp }: { onHelp: () => void }) {
   const { t } = useTranslation();
-  const comparison = useShownComparison();
-  const { summary, steps, ranks } = useResult();
+  const { summary, steps, ranks, origins } = useResult();
   const { unit: shown, update } = useSelection();
-  const copyLink = useCopyLink();
-  const policy = useSetPolicy(comparison.id);
   const units = summary?.units ?? [];
-  const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
-  const known = POLICIES.find((name) => name === comparison.policy);
+  const marked = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
   return (
     <>
       <span className={classes.space} />
@@ -31,11 +30,35 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
         rank={shown?.rank ?? null}
         steps={steps}
         ranks={ranks}
-        badSteps={new Set(bad.map((unit) => unit.step))}
-        badRanks={new Set(bad.filter((unit) => unit.step === shown?.step).map((unit) => unit.rank))}
+        stepGlyphs={worstGlyphs(marked, "step", origins)}
+        rankGlyphs={worstGlyphs(
+          marked.filter((unit) => unit.step === shown?.step),
+          "rank",
+          origins,
+        )}
         onStep={(step) => update({ step })}
         onRank={(rank) => update({ rank })}
       />
+      {!IN_FILE && <ServerControls />}
+      <Tooltip label={`${t("comparison.help")} (?)`}>
+        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-first-row data-testid="help">
+          <Icon name="help" />
+        </ActionIcon>
+      </Tooltip>
+    </>
+  );
+}
+
+/** What only a server does, or what is of use to others only if there is one. */
+function ServerControls() {
+  const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { update } = useSelection();
+  const copyLink = useCopyLink();
+  const policy = useSetPolicy(comparison.id);
+  const known = POLICIES.find((name) => name === comparison.policy);
+  return (
+    <>
       <span className={classes.policy}>
         <span className="dim">{t("comparison.policy")}</span>
         <Select
@@ -83,11 +106,21 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
           <Icon name="link" />
         </ActionIcon>
       </Tooltip>
-      <Tooltip label={`${t("comparison.help")} (?)`}>
-        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-first-row data-testid="help">
-          <Icon name="help" />
-        </ActionIcon>
-      </Tooltip>
     </>
   );
+}
+
+/** The glyph behind each step or rank that has a No: a fault of its own before any other. */
+function worstGlyphs(
+  units: Summary["units"],
+  by: "step" | "rank",
+  origins: readonly Origin[],
+): ReadonlyMap<number, string> {
+  const found = new Map<number, string>();
+  for (const unit of units) {
+    const { glyph } = unitMark(unit, origins);
+    const known = found.get(unit[by]);
+    if (known === undefined || glyph === GLYPHS.origin || known === GLYPHS.propagated) found.set(unit[by], glyph);
+  }
+  return found;
 }

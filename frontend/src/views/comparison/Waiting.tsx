@@ -1,14 +1,14 @@
-import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
-import { useCancel, useCompareAgain } from "../../api/changes";
+import { useCancel } from "../../api/changes";
 import { useJob } from "../../api/jobs";
 import { isBusy, refreshComparison } from "../../api/records";
 import type { Comparison } from "../../api/types";
-import { navigate } from "../../base/address/location";
 import { useTranslation } from "../../texts/useTranslation";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link } from "../../widgets/basic/navigation";
 import { Failure } from "../../widgets/basic/States";
+import { NotifyButton } from "../../widgets/watch/NotifyButton";
+import { Again } from "./Again";
 import classes from "./ComparisonView.module.css";
 
 /** A comparison that has no result, or none yet. */
@@ -36,6 +36,7 @@ export function Waiting({ comparison }: { comparison: Comparison }) {
             </p>
           )}
           <p className={`${classes.hint} dim`}>{t("comparison.provisional")}</p>
+          <NotifyButton />
           {cancel.error && <Failure problem={cancel.error} />}
         </section>
       )}
@@ -70,21 +71,4 @@ function Ended({ comparison }: { comparison: Comparison }) {
 function DumpLink({ id, name }: { id: string; name: string }) {
   const { t } = useTranslation();
   return <Link to={`dumps/${encodeURIComponent(id)}`}>{t("comparison.openDump", { name })}</Link>;
-}
-
-/** main: it is the way on; after a failure, which it may repeat, it is not. */
-function Again({ comparison, main = false }: { comparison: Comparison; main?: boolean }) {
-  const { t } = useTranslation();
-  const again = useCompareAgain();
-  const start = () =>
-    again.mutate(comparison, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
-  return (
-    <div className={classes.again}>
-      <Button variant={main ? "filled" : "default"} loading={again.isPending} onClick={start} data-testid="again">
-        {t("comparison.again")}
-      </Button>
-      <span className="dim">{t("comparison.againHint")}</span>
-      {again.error && <Failure problem={again.error} />}
-    </div>
-  );
 }

@@ -7,6 +7,7 @@ import { type Unit, useDump } from "../../api/records";
 import type { Dump, OverflowSummary } from "../../api/types";
 import { DUMP_PLOTS, toPlot } from "../../base/address/address";
 import { DUMP_KEY_HELP } from "../../base/address/keys";
+import { pageTitle } from "../../base/comparison/endNews";
 import { formatMoment } from "../../base/numbers/dates";
 import { formatBytes, formatCount } from "../../base/numbers/format";
 import { copyText } from "../../base/text/clipboard";
@@ -29,6 +30,8 @@ import { Notice, useNoticeWords } from "../../widgets/page/Notice";
 import { HelpOverlay } from "../../widgets/page/overlays";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
 import { REPRODUCE_KEY, SOURCE_KEY } from "../../widgets/source/dialogKeys";
+import { WatchButton } from "../../widgets/watch/WatchButton";
+import { WatchLine } from "../../widgets/watch/WatchLine";
 import { NodePanel } from "./call/NodePanel";
 import { DumpTree } from "./DumpTree";
 import classes from "./DumpView.module.css";
@@ -59,9 +62,9 @@ export function DumpView({ id }: { id: string }) {
     void client.invalidateQueries({ queryKey: ["dumps"] });
   });
   useEffect(() => {
-    if (dump) document.title = `${dump.name} · dumpscope`;
+    if (dump) document.title = pageTitle(dump.name);
     return () => {
-      document.title = "dumpscope";
+      document.title = pageTitle(null);
     };
   }, [dump]);
   usePainted(dump !== undefined || error !== null);
@@ -73,11 +76,13 @@ export function DumpView({ id }: { id: string }) {
       <main id="main" className={classes.waiting}>
         {error && <Failure problem={error} onRetry={() => void refetch()} />}
         {!dump && !error && <Loading />}
-        {dump?.status === "pending" && (
+        {dump?.status === "pending" && (dump.job !== null || !dump.watch) && (
           <section className="panel">
             <JobBar job={job} label={t("dump.reading")} />
           </section>
         )}
+        {dump?.watch && <WatchLine watch={dump.watch} name={dump.name} />}
+        {dump?.status === "failed" && <WatchButton dump={dump} words />}
         {dump?.status === "failed" && <Failure title={t("dump.failed")} problem={dump.error} />}
         {dump && dump.problems.length > 0 && <ProblemList problems={dump.problems} />}
         <Link to="">{t("app.backHome")}</Link>
@@ -101,7 +106,7 @@ function Ready({ dump }: { dump: Dump }) {
   const nodes = useNodeRows(dump.id, unit, query, address.node ?? opening.node);
   const first = opening.node ?? (opening.why === null ? null : (nodes.rowAt(0)?.name ?? null));
   const selected = address.node ?? first;
-  const tree = useTree("dumps", dump.id, unit, selected, "");
+  const tree = useTree("dumps", dump.id, unit, selected, String(dump.nodes));
   const node = useDumpNode(dump.id, unit, selected).data;
   const found = Object.values(overflow?.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const onlyFound = address.dialog === "overflow" && found > 0;
@@ -309,6 +314,7 @@ interface FactsProps {
 
 function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
   const { t, language } = useTranslation();
+  const perhapsGoingOn = dump.problems.some(({ kind, loc }) => kind === "truncated" && loc.endsWith("dump.journal"));
   const facts: [keyof typeof labels, string][] = [
     ["framework", dump.framework ?? ""],
     ["task", dump.task ?? ""],
@@ -358,7 +364,9 @@ function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
             <ProblemList problems={dump.problems} />
           </Notes>
         )}
+        <WatchButton dump={dump} words={!dump.watch && perhapsGoingOn} />
       </div>
+      {dump.watch && <WatchLine watch={dump.watch} name={dump.name} />}
     </section>
   );
 }

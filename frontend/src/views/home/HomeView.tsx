@@ -1,11 +1,12 @@
-import { type DragEvent, useCallback, useState } from "react";
-import { useHealth } from "../../api/records";
+import { type DragEvent, useCallback, useMemo, useState } from "react";
+import { useComparisons, useHealth } from "../../api/records";
 import type { Side } from "../../base/comparison/sides";
 import { readDrop } from "../../base/upload/pickedFiles";
 import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../../widgets/basic/States";
 import { usePainted } from "../../widgets/late/painted";
 import { Header } from "../../widgets/page/Header";
+import { useListNews } from "../../widgets/watch/jobNews";
 import { AddDump } from "./add/AddDump";
 import { CompareForm } from "./compare/CompareForm";
 import { DropOverlay } from "./DropOverlay";
@@ -23,6 +24,8 @@ export function HomeView() {
   const sides = useSides(uploads);
   const { picked, pick: setPicked, take } = sides;
   const [over, setOver] = useState<Side | "page" | null>(null);
+  const comparisons = useComparisons("", "-created").data;
+  useListNews(useMemo(() => comparisons?.pages.flatMap((page) => page.items), [comparisons]));
   usePainted(true);
 
   const drop = useCallback(

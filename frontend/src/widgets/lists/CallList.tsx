@@ -214,7 +214,7 @@ function Row({ id, row, note, failing, reference, top, place, selected, onSelect
     >
       <Cell className={`num ${classes.order}`}>{row.order}</Cell>
       <Cell>
-        <ClassMark cls={cls} verdict={row.verdict} />
+        <ClassMark name={row.name} cls={cls} verdict={row.verdict} />
       </Cell>
       <Cell className={classes.name}>
         <MiddleName name={row.name} title={title(row)} />

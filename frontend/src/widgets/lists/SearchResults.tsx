@@ -27,7 +27,7 @@ export function SearchResults({ rows, summary, problem, selected, onSelect }: Se
           aria-current={addressOf(row) === selected || undefined}
           onClick={() => onSelect(addressOf(row))}
         >
-          {row.cls !== undefined && <ClassMark cls={row.cls} />}
+          {row.cls !== undefined && <ClassMark name={row.name} cls={row.cls} />}
           <MiddleName name={row.name} tail={22} />
         </button>
       ))}

@@ -1,3 +1,4 @@
+import { createContext, useContext } from "react";
 import type { NodeNote } from "../../api/types";
 import type { Side } from "../../base/comparison/sides";
 import { isUnmatchedCause } from "../../base/comparison/unmatched";
@@ -7,7 +8,12 @@ import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import classes from "./Mark.module.css";
 
+/** Whether the call of this name is wrong again as in an earlier step, in what the screen shows. */
+export const RepeatsContext = createContext<(name: string) => boolean>(() => false);
+
 interface ClassMarkProps {
+  /** Of the call, where it is one of the step and rank on the screen. */
+  name?: string;
   cls: string | null | undefined;
   /** The verdict next to it. */
   verdict?: string | null;
@@ -17,8 +23,10 @@ interface ClassMarkProps {
 }
 
 /** The glyph of a class, told by shape and by colour; its accessible name has the word. */
-export function ClassMark({ cls, verdict, words = false, plain = false }: ClassMarkProps) {
-  return <WordMark word={markWord(cls, verdict)} words={words} plain={plain} />;
+export function ClassMark({ name, cls, verdict, words = false, plain = false }: ClassMarkProps) {
+  const repeats = useContext(RepeatsContext);
+  const word = name !== undefined && repeats(name) ? "repeats" : markWord(cls, verdict);
+  return <WordMark word={word} words={words} plain={plain} />;
 }
 
 export function WordMark({ word, words, plain = false }: { word: MarkWord; words: boolean; plain?: boolean }) {

@@ -6,13 +6,13 @@ interface PickerProps {
   label: string;
   value: number | null;
   values: readonly number[];
-  /** Numbers that hold an origin or a No, marked in the list. */
-  bad?: ReadonlySet<number>;
+  /** What stands behind numbers that hold an origin or a No. */
+  glyphs?: ReadonlyMap<number, string>;
   onChange: (value: number) => void;
   testId: string;
 }
 
-function Picker({ label, value, values, bad, onChange, testId }: PickerProps) {
+function Picker({ label, value, values, glyphs, onChange, testId }: PickerProps) {
   if (values.length <= 1) {
     return (
       <span className={classes.single} data-testid={testId}>
@@ -32,7 +32,7 @@ function Picker({ label, value, values, bad, onChange, testId }: PickerProps) {
         searchable={values.length > 8}
         data={values.map((number) => ({
           value: String(number),
-          label: bad?.has(number) ? `${number} ✖` : String(number),
+          label: [number, glyphs?.get(number)].filter((part) => part !== undefined).join(" "),
         }))}
         value={value === null ? null : String(value)}
         onChange={(text) => text !== null && onChange(Number(text))}
@@ -47,18 +47,18 @@ interface UnitPickerProps {
   rank: number | null;
   steps: readonly number[];
   ranks: readonly number[];
-  badSteps?: ReadonlySet<number>;
-  badRanks?: ReadonlySet<number>;
+  stepGlyphs?: ReadonlyMap<number, string>;
+  rankGlyphs?: ReadonlyMap<number, string>;
   onStep: (step: number) => void;
   onRank: (rank: number) => void;
 }
 
-export function UnitPicker({ step, rank, steps, ranks, badSteps, badRanks, onStep, onRank }: UnitPickerProps) {
+export function UnitPicker({ step, rank, steps, ranks, stepGlyphs, rankGlyphs, onStep, onRank }: UnitPickerProps) {
   const { t } = useTranslation();
   return (
     <>
-      <Picker label={t("unit.step")} value={step} values={steps} bad={badSteps} onChange={onStep} testId="step" />
-      <Picker label={t("unit.rank")} value={rank} values={ranks} bad={badRanks} onChange={onRank} testId="rank" />
+      <Picker label={t("unit.step")} value={step} values={steps} glyphs={stepGlyphs} onChange={onStep} testId="step" />
+      <Picker label={t("unit.rank")} value={rank} values={ranks} glyphs={rankGlyphs} onChange={onRank} testId="rank" />
     </>
   );
 }

@@ -45,7 +45,7 @@ from dumpscope.api.parameters import (
 from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared, State
 from dumpscope.api.tree_replies import COMPARISON_TREE, TreePart, tree_levels_reply, tree_reply
-from dumpscope.domain.facts import VERDICT_WORDS
+from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.index.comparisons.catalogue import (
     StoredUnit,
     find_unit,
@@ -207,7 +207,15 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
             **dict(NodeRow.model_validate(row)),
             reason=english(why),
             reason_said=[Phrase.model_validate(one) for one in why],
-            explanation=explained(row, pairs, told, reason(row, told), inherited=inherited, first=first),
+            explanation=explained(
+                row,
+                pairs,
+                told,
+                reason(row, told),
+                inherited=inherited,
+                first=first,
+                repeats=_repeats(state, comparison_id, unit, row),
+            ),
             rule=worst.rule if worst else "",
             items=[Pair.model_validate(pair) for pair in pairs],
             item_count=row.items,
@@ -219,6 +227,19 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
             siblings=context.siblings,
             collectives=[Collective.model_validate(row) for row in collectives],
         )
+    )
+
+
+def _repeats(state: State, comparison_id: str, unit: StoredUnit, row: NodePairRow) -> Origin | None:
+    """The origin of an earlier step of which this call is the same fault again."""
+    answer = get_comparison(state.database, comparison_id).answer
+    return next(
+        (
+            one
+            for one in (answer.origins if answer else ())
+            if one.node == row.name and unit.step in one.steps and unit.rank in (one.rank, *one.ranks)
+        ),
+        None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -59,12 +60,18 @@ def register(body: bodies.NewDump, state: Shared) -> Response:
 
 @router.get("/dumps", response_model=Page[Dump])
 def listing(
-    state: Shared, q: Search = "", sort: Order = "-created", cursor: Cursor = None, limit: Limit = 100
+    state: Shared,
+    q: Search = "",
+    watched: Annotated[bool, Query(description="Only dumps whose folder is watched.")] = False,
+    sort: Order = "-created",
+    cursor: Cursor = None,
+    limit: Limit = 100,
 ) -> Response:
     """Dumps, newest first unless `sort` says otherwise."""
     seek, total = decode_cursor(cursor)
-    found = list_dumps(state.database, q=q, order=sort, after=seek, limit=limit + 1)
-    return list_reply(found, limit, total, lambda: count_dumps(state.database, q=q), Dump.model_validate)
+    found = list_dumps(state.database, q=q, watched=watched, order=sort, after=seek, limit=limit + 1)
+    count = partial(count_dumps, state.database, q=q, watched=watched)
+    return list_reply(found, limit, total, count, Dump.model_validate)
 
 
 @router.get("/dumps/{dump_id}", response_model=Dump)
@@ -87,8 +94,9 @@ def remove(dump_id: Id, state: Shared) -> Response:
     row = get_dump(state.database, dump_id)
     if row.job is not None and row.status == "pending":
         state.stop_job(row.job)
-    for checking in state.jobs.of("precheck", dump_id):
-        state.stop_job(checking.id)
+    for kind in ("precheck", "update"):
+        for working in state.jobs.of(kind, dump_id):
+            state.stop_job(working.id)
     if row.owned and is_folder_held(state.settings.uploads / dump_id):
         raise ConflictError(
             say("api.dump_still_being_uploaded_2"), hint=say("api.break_upload_off_wait_until_complete")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from dumpscope.api.access import BODY_BYTES
+from dumpscope.api.http.access import BODY_BYTES
 from dumpscope.api.models import transfers
 from dumpscope.api.models.base import Accepted, Page, Problem
 from dumpscope.api.parameters import Cursor, Id, Limit

@@ -4,6 +4,7 @@ import { NO_FILTER } from "../../../base/address/address";
 import { callSite, framePlace } from "../../../base/comparison/stackFrames";
 import { CAUSES_WITHOUT_PARTNER } from "../../../base/comparison/unmatched";
 import { CLASSES, type ClassWord, GLYPHS } from "../../../base/comparison/verdicts";
+import { IN_FILE } from "../../../base/inFile";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
 import { isText } from "../../../texts/translation";
@@ -13,19 +14,25 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { Loading } from "../../../widgets/basic/States";
 import { Hint } from "../../../widgets/late/Hint";
+import { lazyPart } from "../../../widgets/late/lazyPart";
 import { Term } from "../../../widgets/late/Term";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
-import { PlanNotes } from "../plan/PlanNotes";
 import { useOriginWalk } from "../selection/OriginsProvider";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
 import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
-import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
 import { Suspects } from "./Suspects";
-import { UnitMatrix } from "./UnitMatrix";
+
+// What only some results have, and what opens from the banner.
+const GoldenOff = lazyPart(async () => (await import("./GoldenOff")).GoldenOff);
+const PlanNotes = lazyPart(async () => (await import("../plan/PlanNotes")).PlanNotes, { late: true });
+const UnitMatrix = lazyPart(async () => (await import("./UnitMatrix")).UnitMatrix, { late: true });
+const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
+
+const Provisional = lazyPart(async () => (await import("./Provisional")).Provisional, { late: true });
 
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
 export function Banner() {
@@ -48,6 +55,7 @@ export function Banner() {
       </section>
     );
   }
+  const growing = (comparison.growing ?? []).length > 0;
   const origin = origins[originIndex];
   const bad = origin ? "origin" : outcomeClass(summary);
   return (
@@ -65,21 +73,25 @@ export function Banner() {
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <NotJudgedToo summary={summary} />
-      <Warnings summary={summary} />
+      {growing && <Provisional comparison={comparison} />}
+      {summary.older && <OlderResult comparison={comparison} />}
+      <Warnings summary={summary} growing={growing} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
-          <button
-            type="button"
-            className={`plain ${classes.count}`}
-            onClick={() => update({ dialog: "assist" })}
-            data-testid="open-assistant"
-          >
-            {t("assistant.title")} (a)
-          </button>
+          {!IN_FILE && (
+            <button
+              type="button"
+              className={`plain ${classes.count}`}
+              onClick={() => update({ dialog: "assist" })}
+              data-testid="open-assistant"
+            >
+              {t("assistant.title")} (a)
+            </button>
+          )}
         </p>
       )}
-      <GoldenOff summary={summary} />
+      {summary.reference !== null && <GoldenOff summary={summary} />}
       <ClassCounts id={comparison.id} summary={summary} />
       <Suspects />
     </section>
@@ -313,9 +325,9 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
           </Hint>
         );
       })}
-      <UnitMatrix summary={summary} />
+      {summary.units.length > 1 && <UnitMatrix summary={summary} />}
       <Strays summary={summary} />
-      {ranks.length > 1 && (
+      {!IN_FILE && ranks.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -325,7 +337,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
           {t("trends.ranksTitle")}
         </button>
       )}
-      {steps.length > 1 && (
+      {!IN_FILE && steps.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}

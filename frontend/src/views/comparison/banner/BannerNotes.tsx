@@ -27,13 +27,16 @@ const DAMAGE: readonly string[] = [
 ];
 const SHOWN = 6;
 
-/** Different dump settings and damaged files: the user must know these before reading the verdict. */
-export function Warnings({ summary }: { summary: Summary }) {
+/** Different dump settings and damaged files: the user must know these before reading the verdict. growing: a record that is still
+ * being written is not damaged. */
+export function Warnings({ summary, growing }: { summary: Summary; growing: boolean }) {
   const { t } = useTranslation();
   const apart = summary.settings_said.flatMap((said, index) =>
     APART.includes(said.id) ? [say(summary.settings[index] ?? "", [said])] : [],
   );
-  const damaged = summary.problems.filter(({ kind }) => DAMAGE.includes(kind));
+  const damaged = summary.problems.filter(
+    ({ kind, loc }) => DAMAGE.includes(kind) && !(growing && loc.endsWith("dump.journal")),
+  );
   const [first] = damaged;
   return (
     <>

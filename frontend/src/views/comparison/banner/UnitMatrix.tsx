@@ -1,5 +1,5 @@
 import type { Summary } from "../../../api/types";
-import { GLYPHS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
+import { unitMark, verdictLabel } from "../../../base/comparison/verdicts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Notes } from "../../../widgets/basic/Problems";
 import { useResult } from "../selection/result";
@@ -11,7 +11,7 @@ const MOST_CELLS = 2000;
 /** Steps down, ranks across, the worst verdict in each cell; a click goes there. */
 export function UnitMatrix({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
-  const { steps, ranks } = useResult();
+  const { steps, ranks, origins } = useResult();
   const { unit, update } = useSelection();
   const units = new Map(summary.units.map((one) => [`${one.step}/${one.rank}`, one]));
   if (summary.units.length < 2 || steps.length * ranks.length > MOST_CELLS) return null;
@@ -40,15 +40,15 @@ export function UnitMatrix({ summary }: { summary: Summary }) {
               {ranks.map((rank) => {
                 const one = units.get(`${step}/${rank}`);
                 if (!one) return <td key={rank} />;
-                const { cls, glyph } =
-                  one.origins > 0 ? { cls: "origin", glyph: GLYPHS.origin } : verdictCell(one.verdict);
-                const label = t("comparison.unitCell", {
+                const { cls, glyph } = unitMark(one, origins);
+                const said = t("comparison.unitCell", {
                   step,
                   rank,
                   verdict: verdictLabel(one.verdict),
                   no: one.no,
                   origins: one.origins,
                 });
+                const label = cls === "repeats" ? `${said}. ${t("comparison.unitRepeats")}` : said;
                 return (
                   <td key={rank}>
                     <button

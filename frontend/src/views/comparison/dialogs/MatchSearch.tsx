@@ -162,7 +162,7 @@ function Partners({ unit, node }: PartnersProps) {
             <span className="num dim" title={t("list.title")}>
               {distance(row.order - node.order)}
             </span>
-            <ClassMark cls={row.cls} verdict={row.verdict} />
+            <ClassMark name={row.name} cls={row.cls} verdict={row.verdict} />
             <MiddleName name={nameOnSide(row, wanted) ?? row.name} />
             <PartnerNow row={row} own={own} wanted={wanted} />
           </div>

@@ -4,7 +4,8 @@ import { snippet } from "../../../base/comparison/sourceRows";
 import { foldStack } from "../../../base/comparison/stackFrames";
 import { type Ticket, writeTicket } from "../../../base/comparison/ticket";
 import { onlySide } from "../../../base/comparison/unmatched";
-import { markWord, verdictLabel } from "../../../base/comparison/verdicts";
+import { type MarkWord, markWord, verdictLabel } from "../../../base/comparison/verdicts";
+import { IN_FILE } from "../../../base/inFile";
 import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
@@ -31,6 +32,11 @@ export function useParagraph(node: NodeDetail): string {
 /** Lines of source above and below the call's own in a ticket. */
 const SNIPPET = 2;
 
+/** The class of a call, or that it is a fault of an earlier step again. */
+export function wordOf(node: NodeDetail): MarkWord {
+  return node.explanation.facts.repeats === null ? markWord(node.cls, node.verdict) : "repeats";
+}
+
 /** Copies a call as the text of a ticket. */
 export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph: string }) {
   const { t } = useTranslation();
@@ -55,7 +61,7 @@ export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph:
       score: pair.score,
     }));
   const ticket: Ticket = {
-    title: `${node.name}: ${t(`classes.${markWord(node.cls, node.verdict)}`)}, ${verdictLabel(node.verdict)}`,
+    title: `${node.name}: ${t(`classes.${wordOf(node)}`)}, ${verdictLabel(node.verdict)}`,
     paragraph,
     facts: [
       [t("comparison.target"), comparison.target_name],
@@ -67,7 +73,7 @@ export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph:
     frames: foldStack(stack).all,
     source: known ? snippet(source.rows, SNIPPET) : null,
     items,
-    link: window.location.href,
+    link: IN_FILE ? null : window.location.href,
     picture: tab === "values" ? null : { name: picture, file: `${node.name} ${picture}.png` },
   };
   const text = writeTicket(ticket, {

@@ -69,7 +69,7 @@ function FlowStep({ flow }: { flow: Flow }) {
           )}
         </Column>
         <div className={classes.self} title={flow.node.name}>
-          <ClassMark cls={flow.node.cls} verdict={flow.node.verdict} />
+          <ClassMark name={flow.node.name} cls={flow.node.cls} verdict={flow.node.verdict} />
           <span className="mono">{shortName(flow.node.name)}</span>
         </div>
         <Column title={t("evidence.flow.consumers")} count={flow.consumer_count} side="consumers">
@@ -185,7 +185,7 @@ function NodeLink({ node, rank, from }: NodeLinkProps) {
   const turned = node.direction !== from && (node.direction === "forward" || node.direction === "backward");
   return (
     <Link to={`comparisons/${comparison.id}`} search={search} className={classes.link} data-node={node.name}>
-      <ClassMark cls={node.cls} verdict={node.verdict} />
+      <ClassMark name={node.name} cls={node.cls} verdict={node.verdict} />
       <MiddleName name={callLabel(node.name)} title={node.name} />
       {turned && <span className="dim">{t(`comparison.${node.direction as "forward"}`)}</span>}
       <span className="num" title={error}>

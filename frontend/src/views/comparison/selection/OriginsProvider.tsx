@@ -1,10 +1,12 @@
 /** The origin that the banner shows, and the way along the suspects. */
 import { useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useEffect, useState } from "react";
+import { createContext, type ReactNode, useCallback, useEffect, useState } from "react";
 import { suspectsOptions, useSuspectList } from "../../../api/comparison/suspects";
 import type { Origin, Suspect, Suspects } from "../../../api/types";
+import { recurs } from "../../../base/comparison/verdicts";
 import { formatError } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
+import { RepeatsContext } from "../../../widgets/marks/Mark";
 import { useSay } from "./notice";
 import { useRequired } from "./required";
 import { firstOpenOrigin, useResult, useShownComparison } from "./result";
@@ -114,10 +116,16 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
     showSuspect,
   };
   const selectedSuspect = callsOf(suspects).find(isShown)?.address ?? null;
+  const repeats = useCallback(
+    (name: string) => unit !== null && origins.some((one) => one.node === name && recurs(one, unit)),
+    [origins, unit],
+  );
   const shown = { suspects, shown: pointed ?? selectedSuspect, point };
   return (
     <OriginContext value={walk}>
-      <SuspectContext value={shown}>{children}</SuspectContext>
+      <SuspectContext value={shown}>
+        <RepeatsContext value={repeats}>{children}</RepeatsContext>
+      </SuspectContext>
     </OriginContext>
   );
 }

@@ -176,7 +176,7 @@ export function PathGraph({ view, width, busy }: PathGraphProps) {
                       onMouseLeave={() => setPointed(null)}
                     >
                       <span className={classes.name}>
-                        <ClassMark cls={box.node.cls} verdict={box.node.verdict} />
+                        <ClassMark name={box.node.name} cls={box.node.cls} verdict={box.node.verdict} />
                         <span className={classes.short}>{shortCall(box.node.name)}</span>
                       </span>
                       <span className={classes.where}>

@@ -10,6 +10,7 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
 import { ClassMark, VerdictMark } from "../../../widgets/marks/Mark";
+import { NotifyButton } from "../../../widgets/watch/NotifyButton";
 import classes from "../HomeView.module.css";
 import { FirstSteps } from "./FirstSteps";
 import { type Column, RecordList } from "./RecordList";
@@ -47,6 +48,7 @@ export function ComparisonList() {
       testId="comparisons"
       useRows={useComparisons}
       columns={columns}
+      action={<NotifyButton />}
       empty={<FirstSteps />}
     />
   );
@@ -69,6 +71,11 @@ function Name({ row }: { row: Comparison }) {
           <bdi>{name}</bdi>
         </Link>
       </div>
+      {row.watched && (
+        <div className={classes.sub} title={t("watch.madeHint")} data-testid="made-by-watch">
+          {t("watch.made")}
+        </div>
+      )}
       {name !== sides && (
         <div className={classes.sub} title={sides}>
           <bdi>{sides}</bdi>
@@ -86,6 +93,11 @@ function Reached({ row, verdict }: { row: Comparison; verdict: NonNullable<Compa
   return (
     <>
       <VerdictMark verdict={verdict} />
+      {row.growing && row.growing.length > 0 && (
+        <span className={classes.some} data-testid="row-provisional">
+          {t("watch.provisional")}
+        </span>
+      )}
       {verdict === "yes" && row.origin?.kind === "structure" && (
         <span className={classes.some} data-testid="structure-differs">
           {t("home.structureDiffers")}

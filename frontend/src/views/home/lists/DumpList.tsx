@@ -1,13 +1,16 @@
 import { Button, Tooltip } from "@mantine/core";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { useDumps } from "../../../api/records";
-import type { Dump } from "../../../api/types";
+import type { Dump, ListOrder } from "../../../api/types";
+import { useWatches } from "../../../api/watches";
 import { formatMoment } from "../../../base/numbers/dates";
 import { formatBytes, formatCount, formatRuns } from "../../../base/numbers/format";
 import { sayProblem } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
+import { WatchButton } from "../../../widgets/watch/WatchButton";
+import { WatchLine } from "../../../widgets/watch/WatchLine";
 import { COMPARE_FORM } from "../compare/CompareForm";
 import classes from "../HomeView.module.css";
 import type { SidePicking } from "../useSides";
@@ -15,8 +18,14 @@ import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
 import { SideButtons } from "./SideButtons";
 
+function useWatchedDumps(query: string, order: ListOrder) {
+  return useDumps(query, order, true);
+}
+
 export function DumpList({ picked, onPick }: SidePicking) {
   const { t, language } = useTranslation();
+  const [only, setOnly] = useState(false);
+  const watches = useWatches().data?.total ?? 0;
   const columns: Column<Dump>[] = [
     { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
     {
@@ -48,7 +57,12 @@ export function DumpList({ picked, onPick }: SidePicking) {
       title: t("home.columns.actions"),
       hidden: true,
       number: true,
-      cell: (row) => <RowActions noun="dumps" id={row.id} name={row.name} />,
+      cell: (row) => (
+        <>
+          <WatchButton dump={row} />
+          <RowActions noun="dumps" id={row.id} name={row.name} />
+        </>
+      ),
     },
   ];
   return (
@@ -56,15 +70,29 @@ export function DumpList({ picked, onPick }: SidePicking) {
       title={t("home.dumps")}
       searchLabel={t("home.searchDumps")}
       testId="dumps"
-      useRows={useDumps}
+      useRows={only && watches > 0 ? useWatchedDumps : useDumps}
       columns={columns}
       action={
-        picked.target &&
-        picked.golden && (
-          <Button type="submit" form={COMPARE_FORM} size="compact-xs">
-            {t("home.compareBoth", { target: picked.target.name, golden: picked.golden.name })}
-          </Button>
-        )
+        <>
+          {watches > 0 && (
+            <Tooltip label={t("watch.onlyHint")}>
+              <button
+                type="button"
+                className={`plain ${classes.side}`}
+                aria-pressed={only}
+                onClick={() => setOnly(!only)}
+                data-testid="only-watched"
+              >
+                {t("watch.only")} {formatCount(watches)}
+              </button>
+            </Tooltip>
+          )}
+          {picked.target && picked.golden && (
+            <Button type="submit" form={COMPARE_FORM} size="compact-xs">
+              {t("home.compareBoth", { target: picked.target.name, golden: picked.golden.name })}
+            </Button>
+          )}
+        </>
       }
       empty={
         <>
@@ -93,6 +121,7 @@ function Name({ row }: { row: Dump }) {
       <div className={classes.sub} title={row.path}>
         <bdi>{row.path}</bdi>
       </div>
+      {row.watch && <WatchLine watch={row.watch} name={row.name} />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-"""The one error body, for every kind of error."""
+"""The one error body, for every kind of error: a problem of RFC 9457 with members of our own."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import logging
 import secrets
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from dumpscope.api import pages
-from dumpscope.api.http_methods import allowed
+from dumpscope.api.http.methods import allowed
 from dumpscope.api.models.base import Error
 from dumpscope.api.replies import StrictJSON
-from dumpscope.errors import DumpscopeError, LimitError, error_body
+from dumpscope.errors import DumpscopeError, LimitError, error_body, full_disk
 from dumpscope.index.store.database import DatabaseError
 from dumpscope.texts import say
 
@@ -35,12 +36,17 @@ RESPONSES: dict[int | str, dict[str, Any]] = {"default": {"model": Error, "descr
 """Error responses of every route: errors have the same form everywhere."""
 
 
+class ProblemJSON(StrictJSON):
+    media_type = "application/problem+json"
+
+
 def install(app: FastAPI) -> None:
-    """Answer every kind of failure with this body."""
+    """Answer every kind of failure with this body, and say so in the OpenAPI document."""
+    _document(app)
 
     @app.exception_handler(DumpscopeError)
     async def ours(_request: Request, error: DumpscopeError) -> Response:
-        return StrictJSON(error.body(), error.status)
+        return _problem(error.body(), error.status)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:
@@ -49,6 +55,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
         detail, hint = str(error.detail), None
+        if error.status_code == 404 and (shorter := _without_slash(app, request)) is not None:
+            return RedirectResponse(shorter, 307)
         if error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
             if pages.is_for_readers(request):
                 return pages.draw_page(request, 404)
@@ -73,18 +81,58 @@ def install(app: FastAPI) -> None:
     async def database(_request: Request, error: DatabaseError) -> Response:
         return _unexpected(error)
 
+    @app.exception_handler(OSError)
+    async def system(_request: Request, error: OSError) -> Response:
+        full = full_disk(error)
+        return _unexpected(error) if full is None else _problem(full.body(), full.status)
+
     @app.exception_handler(Exception)
     async def unexpected(_request: Request, error: Exception) -> Response:
         return _unexpected(error)
 
 
 def failure(status: int, code: str, detail: str, hint: str | None) -> Response:
-    return StrictJSON(error_body(code, detail, hint, status), status)
+    return _problem(error_body(code, detail, hint, status), status)
+
+
+def _problem(body: dict[str, Any], status: int) -> Response:
+    return ProblemJSON({"type": f"urn:dumpscope:error:{body['error']}", "title": _title(status), **body}, status)
+
+
+def _title(status: int) -> str:
+    return HTTPStatus(status).phrase
+
+
+def _without_slash(app: FastAPI, request: Request) -> str | None:
+    """The address without the slash at its end, if there is one. It is relative: a proxy's prefix stays before it."""
+    path: str = request.scope["path"]
+    shorter = path.rstrip("/")
+    if shorter in ("", path) or not allowed(app, {**request.scope, "path": shorter}):
+        return None
+    query = request.url.query
+    return "../" * path[len(shorter) :].count("/") + quote(shorter.rsplit("/", 1)[-1]) + (f"?{query}" if query else "")
+
+
+def _document(app: FastAPI) -> None:
+    make = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        fresh = app.openapi_schema is None
+        document = make()
+        if fresh:
+            for address in document["paths"].values():
+                for operation in address.values():
+                    content = operation["responses"].get("default", {}).get("content", {})
+                    if "application/json" in content:
+                        content[ProblemJSON.media_type] = content.pop("application/json")
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def too_large(limit: int) -> Response:
     error = LimitError(say("api.request_body_larger_than_bytes_2", limit=limit), hint=say("api.files_go_api_uploads"))
-    return StrictJSON(error.body(), error.status)
+    return _problem(error.body(), error.status)
 
 
 def _unexpected(error: Exception) -> Response:

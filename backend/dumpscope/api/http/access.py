@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from html import escape
-from http.cookies import SimpleCookie
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -14,13 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dumpscope.api.error_body import failure, too_large
+from dumpscope.api.http.error_body import failure, too_large
 from dumpscope.settings import Settings, is_loopback
 from dumpscope.texts import say
 
 COOKIE: Final = "dumpscope_session"
 BODY_BYTES: Final = 16 << 20
 """Limit of a JSON body; policies and mappings are text inside one."""
+
+BODY_SECONDS: Final = 60.0
+"""How long a body may send nothing before its request ends."""
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -51,19 +54,23 @@ class Guards:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        send = _with_headers(send)
         headers = Headers(scope=scope)
         refusal = self._refuse(scope, headers)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        if scope["path"].endswith("/api/uploads"):  # limited while it streams
-            await self.app(scope, receive, _with_headers(send))
+        if (scope["method"], scope["path"]) == (
+            "POST",
+            "/api/uploads",
+        ):  # limited while it streams, kept when it breaks off
+            await self.app(scope, _timed(receive, upload=True), send)
             return
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > BODY_BYTES:
             await too_large(BODY_BYTES)(scope, receive, send)
             return
-        await self.app(scope, _bounded(receive), _with_headers(send))
+        await self.app(scope, _bounded(_timed(receive, upload=scope["path"].startswith("/api/uploads/"))), send)
 
     def _refuse(self, scope: Scope, headers: Headers) -> Response | None:
         host = _name(headers.get("host", ""))
@@ -91,8 +98,7 @@ class Guards:
         scheme, _space, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and _equal(given.strip(), self.token):
             return None
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        if cookie is not None and _equal(cookie.value, self.session):
+        if any(_equal(value, self.session) for value in _cookies(headers)):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
@@ -111,6 +117,12 @@ class Guards:
         )
         reply.headers["Cache-Control"] = "no-store"
         return reply
+
+
+def _cookies(headers: Headers) -> list[str]:
+    """Values of our cookie. Other applications on this host set cookies of any form: they are not looked at."""
+    pairs = [pair.strip().partition("=") for header in headers.getlist("cookie") for pair in header.split(";")]
+    return [value.strip('"') for name, _equals, value in pairs if name == COOKIE]
 
 
 def _session(token: str) -> str:
@@ -137,6 +149,26 @@ def _name(netloc: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
+
+
+def _timed(receive: Receive, *, upload: bool) -> Receive:
+    """End a request whose body stops arriving: an upload as if the connection broke, others by 408."""
+    complete = False
+
+    async def timed() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()
+        try:
+            message = await asyncio.wait_for(receive(), BODY_SECONDS)
+        except asyncio.TimeoutError as error:
+            if upload:
+                return {"type": "http.disconnect"}
+            raise HTTPException(408, say("api.body_stopped", seconds=int(BODY_SECONDS))) from error
+        complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    return timed
 
 
 def _bounded(receive: Receive) -> Receive:
