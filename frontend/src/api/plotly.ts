@@ -28,7 +28,7 @@ let asked = false;
 
 /** Has the script come beside what is drawn before the first plot; it is not run yet, and nothing waits for it. */
 export function fetchPlotly(): void {
-  if (asked || loading) return;
+  if (IN_FILE || asked || loading) return;
   asked = true;
   const link = document.createElement("link");
   Object.assign(link, { rel: "preload", as: "script", fetchPriority: "low", href: apiUrl("plotly.min.js") });
