@@ -8,6 +8,7 @@ const server = process.env.DUMPSCOPE_URL ?? "http://127.0.0.1:8000";
 // A relative base keeps the bundle usable below any path prefix; index.html resolves it for deep links.
 export default defineConfig({
   base: "./",
+  define: { __IN_FILE__: "false" },
   plugins: [react(), texts()],
   build: {
     outDir: "../backend/dumpscope/static",

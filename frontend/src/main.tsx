@@ -1,5 +1,6 @@
 import "@mantine/core/styles.css";
 import "./widgets/page/app.css";
+import "./widgets/page/print.css";
 import { MantineProvider } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
@@ -11,10 +12,12 @@ import { startTexts } from "./texts";
 import { TranslationProvider } from "./texts/useTranslation";
 import { App, preloadScreen } from "./views/App";
 import { watchKeys } from "./widgets/basic/useKeys";
+import { watchPrinting } from "./widgets/page/printing";
 import { theme } from "./widgets/page/theme";
 
 startLocation();
 watchKeys();
+watchPrinting();
 preloadScreen(getLocation().path); // beside the texts: neither needs the other to come
 
 // "always": a browser that believes itself offline (a cable pulled, a laptop without any network) still reaches a server on

@@ -6,7 +6,7 @@ import { ui as zh } from "../../backend/dumpscope/texts/zh.json";
 
 const SOURCE = resolve(import.meta.dirname, "../src");
 /** Lower layers first; a file may import its own layer and lower ones. */
-const LAYERS = ["base", "texts", "api", "widgets", "views", "main.tsx"];
+const LAYERS = ["base", "texts", "api", "widgets", "views", "main.tsx", "fileMain.tsx"];
 /** A folder shows at most so many modules; a component and its style sheet are one. */
 const MOST_MODULES = 16;
 /** Folders that may show more, each with its reason. */

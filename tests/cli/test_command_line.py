@@ -17,8 +17,8 @@ from warm_python import DUMPSCOPE, warm_python
 
 from dumpscope.cli.app import COMMANDS, load_command, status, take_language
 from dumpscope.cli.options import repeat_options
-from dumpscope.cli.printing import safe
 from dumpscope.export.document import document
+from dumpscope.export.words import safe
 from dumpscope.pipeline.compare.in_process import Outcome
 from dumpscope.texts import LANGUAGES, catalogue
 

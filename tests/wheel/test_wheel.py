@@ -76,7 +76,9 @@ def get(url: str) -> tuple[str, bytes]:
 
 def test_the_wheel_holds_the_page_the_format_and_the_demo_and_no_loose_top_level_names(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert "dumpscope/static/index.html" in names
+    assert {"dumpscope/static/index.html", "dumpscope/static/file/page.js", "dumpscope/static/file/page.css"} <= set(
+        names
+    )
     assert any(re.fullmatch(r"dumpscope/static/assets/.*\.js", name) for name in names)
     assert "dumpscope/demo/dumps.tar.xz" in names
     assert {"dumpscope/bundled/dumpscope_format/__init__.py", "dumpscope/bundled/dumpscope_capture/run.py"} <= set(

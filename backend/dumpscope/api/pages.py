@@ -79,15 +79,21 @@ def draw_page(request: Request, status: int) -> Response:
 @router.get("/api/plotly.min.js")
 def plotly(request: Request) -> Response:
     """plotly.js of the installed plotly package, so that figures and renderer have the same version."""
-    found = find_spec("plotly")  # importing it would cost a second
-    file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
-    if file is None or not file.is_file():
+    file = plotly_file()
+    if file is None:
         raise HTTPException(404, say("api.plotly_package_ships_no_plotly_min"))
     tag = f'"{metadata.version("plotly")}"'
     headers = {"ETag": tag, "Cache-Control": "public, max-age=86400, stale-while-revalidate=31536000"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return FileResponse(file, media_type="text/javascript", headers=headers)
+
+
+def plotly_file() -> Path | None:
+    """plotly.js, where the plotly package ships it."""
+    found = find_spec("plotly")  # importing it would cost a second
+    file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
+    return file if file is not None and file.is_file() else None
 
 
 @router.get("/{name}.{kind}")

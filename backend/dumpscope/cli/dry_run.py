@@ -8,9 +8,10 @@ from typing import Final
 
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.opening import open_layout
-from dumpscope.cli.printing import line, plural, print_json
+from dumpscope.cli.printing import line, print_json
 from dumpscope.domain.facts import unmatched_sentence
 from dumpscope.domain.options import Options
+from dumpscope.export.words import plural
 from dumpscope.match.preview import Preview
 from dumpscope.parallel.plan import write_plan
 from dumpscope.pipeline.compare.in_process import preview_layouts

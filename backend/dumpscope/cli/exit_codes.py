@@ -12,6 +12,18 @@ BAD_USAGE: Final = 2
 """A wrong option, or input that cannot be read."""
 NOT_FULLY_JUDGED: Final = 3
 """Nothing wrong was found, but something that matters could not be read or compared."""
+FAIL_ON: Final = ("no", "warning", "never")
+"""From which verdict on a comparison ends with DIVERGED."""
+
+
+def of_comparison(fail_on: str, *, diverged: bool, doubtful: int, incomplete: bool) -> int:
+    """Status of a comparison. doubtful: warnings and calls without a partner. A divergence counts more than unreadable parts:
+    it is real whatever could not be read."""
+    if fail_on != "never" and (diverged or (fail_on == "warning" and doubtful > 0)):
+        return DIVERGED
+    return NOT_FULLY_JUDGED if incomplete else COMPARED
+
+
 INTERRUPTED: Final = 130
 """Ctrl-C, as shells count it."""
 OUTPUT_CLOSED: Final = 141

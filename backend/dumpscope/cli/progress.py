@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from dumpscope.cli.printing import safe
+from dumpscope.export.words import safe
 from dumpscope.texts import current_language, translate
 
 _WIDTH = 78

@@ -26,6 +26,8 @@ BY_NAME: Final = {
 }
 """Writers in other packages, loaded on demand. Each takes folder, answer and tables, and returns its files."""
 FORMATS: Final = ("csv", "xlsx", "json", "html", "junit", *BY_NAME)
+PAGE: Final = "page"
+"""The page of the UI in one file: a further format, which is made from the result file and not here."""
 
 Tables = Sequence[Callable[[], Table]]
 """A new table per call, so that its columns are freed after each format."""
@@ -35,10 +37,9 @@ def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
     """The formats without duplicates; raises UsageError for an unknown format."""
     wanted = tuple(dict.fromkeys(formats))
     for name in wanted:
-        if name not in FORMATS:
-            raise UsageError(
-                say("report.unknown_format", name=f"{name!r}"), hint=say("domain.known", names=", ".join(FORMATS))
-            )
+        if name not in (*FORMATS, PAGE):
+            known = ", ".join((*FORMATS, PAGE))
+            raise UsageError(say("report.unknown_format", name=f"{name!r}"), hint=say("domain.known", names=known))
     return wanted
 
 

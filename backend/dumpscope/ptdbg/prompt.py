@@ -14,8 +14,9 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED
-from dumpscope.cli.printing import line, plural
+from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.export.words import plural
 from dumpscope.metrics.differing_elements import find_differing
 from dumpscope.ptdbg import calls
 from dumpscope.readers.tensors import npy_file

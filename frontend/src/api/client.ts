@@ -1,7 +1,9 @@
 /** One way to ask the server: paths, parameters and answers are checked against its OpenAPI document, and there is one error. */
 import type { Client } from "openapi-fetch";
 import { mountPrefix } from "../base/address/location";
+import { IN_FILE } from "../base/inFile";
 import { isPhrases, type Phrase } from "../base/text/phrases";
+import { answerFromFile } from "./file/answer";
 import type { paths } from "./schema";
 
 /** Codes of errors that did not come from the server; screens translate them. */
@@ -51,7 +53,14 @@ async function send(
   path: string,
   { params = {}, body, signal, parseAs }: Asked,
 ): Promise<Reply<unknown>> {
-  const filled = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(String(params.path?.[name])));
+  const fill = (write: (part: string) => string) =>
+    path.replace(/\{(\w+)\}/g, (_whole, name: string) => write(String(params.path?.[name])));
+  if (IN_FILE) {
+    const { status, body: kept } = answerFromFile(method, path, fill(String), params.query ?? {});
+    const response = new Response(null, { status });
+    return response.ok ? { data: kept, response } : { error: kept, response };
+  }
+  const filled = fill(encodeURIComponent);
   const url = mountPrefix().replace(/\/$/, "") + filled + toQuery(params.query ?? {});
   const response = await fetch(url, {
     method,

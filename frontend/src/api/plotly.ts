@@ -1,4 +1,5 @@
 /** plotly.js as the server's own plotly package ships it, loaded when the first figure is drawn. */
+import { IN_FILE } from "../base/inFile";
 import { apiUrl } from "./client";
 
 export interface Plotly {
@@ -26,6 +27,7 @@ let loading: Promise<Plotly> | null = null;
 
 export function loadPlotly(): Promise<Plotly> {
   if (window.Plotly) return Promise.resolve(window.Plotly);
+  if (IN_FILE) loading ??= runPacked();
   loading ??= new Promise<Plotly>((resolve, reject) => {
     const script = document.createElement("script");
     script.src = apiUrl("plotly.min.js");
@@ -39,4 +41,11 @@ export function loadPlotly(): Promise<Plotly> {
     document.head.appendChild(script);
   });
   return loading;
+}
+
+/** The copy inside of the file. */
+async function runPacked(): Promise<Plotly> {
+  await globalThis.run?.("plotly");
+  if (!window.Plotly) throw new Error("plotly.js did not start");
+  return window.Plotly;
 }

@@ -1632,11 +1632,13 @@ export interface paths {
         };
         /**
          * Export
-         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
+         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a report without scripts, the page of the
+         *     UI in one file, the text that the command prints, or a database.
          *
          *     The filters choose the calls in the tables, in the pairs of the document and in the JUnit report. The database (`db`) is for
          *     `dumpscope serve FILE`: the whole comparison with the notes on its pair, nothing else of the server. Closing the
-         *     connection ends the work and leaves no files.
+         *     connection ends the work and leaves no files. The page (`page.html`) opens from a disk without a server: it holds the answer,
+         *     the calls that matter and some plots.
          */
         get: operations["export_api_comparisons__comparison_id__export__kind__get"];
         put?: never;
@@ -8670,7 +8672,7 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
-                /** @description html: language of the page. */
+                /** @description html, txt: language. */
                 lang?: "en" | "zh";
                 /** @description csv: begin with a byte order mark, by which Excel knows UTF-8. */
                 bom?: boolean;
@@ -8692,7 +8694,7 @@ export interface operations {
             header?: never;
             path: {
                 comparison_id: string;
-                kind: "csv" | "xlsx" | "json" | "html" | "junit.xml" | "db";
+                kind: "csv" | "xlsx" | "json" | "html" | "page.html" | "junit.xml" | "txt" | "db";
             };
             cookie?: never;
         };
@@ -8709,6 +8711,7 @@ export interface operations {
                     "application/json": unknown;
                     "text/html": unknown;
                     "application/xml": unknown;
+                    "text/plain": unknown;
                     "application/vnd.sqlite3": unknown;
                 };
             };

@@ -20,6 +20,7 @@ export type PairValue = Schemas["PairValue"];
 export type TensorValues = Schemas["TensorValues"];
 export type Collective = Schemas["Collective"];
 export type CollectivePart = Schemas["CollectivePart"];
+export type FilterCounts = Schemas["FilterCounts"];
 export type Flow = Schemas["Flow"];
 export type FlowConsumer = Schemas["FlowConsumer"];
 export type FlowInput = Schemas["FlowInput"];

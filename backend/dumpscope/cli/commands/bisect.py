@@ -9,8 +9,9 @@ from typing import Annotated
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED
 from dumpscope.cli.options import Json
 from dumpscope.cli.parser import Argument, Option
-from dumpscope.cli.printing import line, plural, print_json, styled
+from dumpscope.cli.printing import line, print_json, styled
 from dumpscope.errors import UsageError
+from dumpscope.export.words import plural
 from dumpscope.pipeline.operators.bisect import NO_CALL, Bisection, Trial, Wanted
 from dumpscope.texts import say, tell
 

@@ -9,9 +9,10 @@ from typing import Annotated, Final
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout
 from dumpscope.cli.parser import Argument, Option
-from dumpscope.cli.printing import line, plural, styled
+from dumpscope.cli.printing import line, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
+from dumpscope.export.words import plural
 from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.texts import tell
 from dumpscope.verdict.calibration import MOST, Calibration, calibrate as measure_noise

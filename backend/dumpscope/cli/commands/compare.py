@@ -6,22 +6,20 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
-from dumpscope.cli.answer import print_answer
-from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
+from dumpscope.cli.exit_codes import FAIL_ON, of_comparison
 from dumpscope.cli.opening import open_layout, open_sides
 from dumpscope.cli.options import Json, Ranks, Steps, split_commas
 from dumpscope.cli.parser import Argument, Option
-from dumpscope.cli.printing import line
+from dumpscope.cli.printing import line, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
+from dumpscope.export.answer_text import answer_lines
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.texts import say, tell
-
-FAIL_ON: Final = ("no", "warning", "never")
 
 
 def compare(
@@ -66,6 +64,7 @@ def compare(
     pairs: Annotated[bool, Option("--pairs")] = False,
     dry_run: Annotated[bool, Option("--dry-run")] = False,
     fail_on: Annotated[str, Option("--fail-on")] = "no",
+    server: Annotated[str | None, Option("--server", metavar="URL")] = None,
 ) -> int:
     """Compare two dumps and name the operator that went wrong first. Returns the exit status."""
     return run(
@@ -91,6 +90,7 @@ def compare(
             pairs=pairs,
             fail_on=fail_on,
             dry_run=dry_run,
+            server=server,
         )
     )
 
@@ -120,12 +120,15 @@ class Request:
     as_json: bool = False
     pairs: bool = False
     fail_on: str = "no"
+    server: str | None = None
 
 
 def run(request: Request) -> int:
     """Compare, print the answer, write the files. Returns the exit status."""
     options = _options(request)
     formats = _formats(request)
+    if request.server is not None:
+        return _compare_on_server(request, request.server, options, formats)
     with ExitStack() as stack:
         sides = stack.enter_context(open_sides(request.target, request.golden))
         if request.dry_run:
@@ -149,11 +152,11 @@ def run(request: Request) -> int:
         if request.as_json:
             _print_json(outcome, pairs=request.pairs)
         else:
-            print_answer(outcome.answer, outcome.units.places)
+            print_answer(outcome)
         sys.stdout.flush()
         if request.output is not None:
             progress.say(1.0, tell("cli.writing_results"))
-            written = _write(outcome, request.output, formats, options, pairs=request.pairs)
+            written = _write(outcome, request.output, formats, options, progress, pairs=request.pairs)
             progress.clear()
             if not request.as_json:
                 for path in written:
@@ -161,15 +164,35 @@ def run(request: Request) -> int:
     return status(outcome.answer, request.fail_on, incomplete=outcome.incomplete)
 
 
+def _compare_on_server(request: Request, server: str, options: Options, formats: tuple[str, ...]) -> int:
+    from dumpscope.cli.on_server import compare as compare_there  # noqa: PLC0415
+
+    if request.golden is None or request.dry_run:
+        raise UsageError(say("cli.server_compares_two_dumps"), hint=say("cli.leave_out_server"))
+    sides = [str(side) for side in (request.target, request.golden, request.reference) if side is not None]
+    given = {name: value for name, value in options.to_json().items() if value != getattr(Options(), name)}
+    return compare_there(
+        server,
+        sides,
+        given,
+        formats=formats,
+        output=request.output,
+        as_json=request.as_json,
+        pairs=request.pairs,
+        fail_on=request.fail_on,
+    )
+
+
+def print_answer(outcome: Outcome) -> None:
+    for text in answer_lines(outcome.answer, outcome.units.places, styled):
+        line(text)
+
+
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
-    """Exit status of a comparison. A divergence counts more than unreadable parts: it is real whatever could not be read."""
+    """Exit status of a comparison."""
     counts = answer.counts
-    diverged = answer.diverged
-    if fail_on == "warning":
-        diverged = diverged or counts.warning + counts.unmatched_target + counts.unmatched_golden > 0
-    if diverged and fail_on != "never":
-        return DIVERGED
-    return NOT_FULLY_JUDGED if incomplete else COMPARED
+    doubtful = counts.warning + counts.unmatched_target + counts.unmatched_golden
+    return of_comparison(fail_on, diverged=answer.diverged, doubtful=doubtful, incomplete=incomplete)
 
 
 def _options(request: Request) -> Options:
@@ -199,10 +222,15 @@ def _options(request: Request) -> Options:
 def _formats(request: Request) -> tuple[str, ...]:
     if request.output is None:
         return ()
-    from dumpscope.export.files import check_formats, require_writable  # noqa: PLC0415
+    from dumpscope.export.files import PAGE, check_formats, require_writable  # noqa: PLC0415
 
     require_writable(request.output)
-    return check_formats(request.formats or ("csv",))
+    formats = check_formats(request.formats or ("csv",))
+    if PAGE in formats:
+        from dumpscope.api.one_file.page import require_page  # noqa: PLC0415
+
+        require_page()
+    return formats
 
 
 def _policy(named: str) -> str:
@@ -237,10 +265,12 @@ def _print_json(outcome: Outcome, *, pairs: bool) -> None:
         sys.stdout.write(piece)
 
 
-def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Options, *, pairs: bool) -> list[Path]:
+def _write(
+    outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Options, progress: Progress, *, pairs: bool
+) -> list[Path]:
     from functools import partial  # noqa: PLC0415
 
-    from dumpscope.export.files import write_files  # noqa: PLC0415
+    from dumpscope.export.files import PAGE, write_files  # noqa: PLC0415
     from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
     from dumpscope.pipeline.results.report import report  # noqa: PLC0415
     from dumpscope.pipeline.results.save import save_file  # noqa: PLC0415
@@ -249,7 +279,15 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
         return Table(outcome.units[place])
 
     tables = [partial(table, place) for place in range(len(outcome.units))]
+    others = [name for name in formats if name != PAGE]
     written = write_files(
-        folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
+        folder, others, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
     )
-    return [*written, save_file(folder / "result.db", outcome, options)]
+    result = save_file(folder / "result.db", outcome, options)
+    if PAGE in formats:
+        from dumpscope.cli.one_file import write_page  # noqa: PLC0415
+
+        name = f"{outcome.answer.target.path} ⇄ {outcome.answer.golden.path}"
+        said = tell("cli.writing_page")
+        written.append(write_page(folder / "page.html", result, name, lambda share: progress.say(share, said)))
+    return [*written, result]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from dumpscope.cli.answer import print_answer
+from dumpscope.cli.commands.compare import print_answer
 from dumpscope.cli.commands.serve import run_server, settings
 from dumpscope.cli.ending import Ending
 from dumpscope.cli.exit_codes import COMPARED
@@ -29,7 +29,7 @@ def demo(
     target, golden = unpack(chosen.data_dir / "demo")
     options = Options()
     outcome = compare_layouts(discover(target), discover(golden), options, paths=(str(target), str(golden)))
-    print_answer(outcome.answer, outcome.units.places)
+    print_answer(outcome)
     line()
     sys.stdout.flush()
     if not no_serve:

@@ -14,11 +14,12 @@ from dumpscope.analysis.setting_differences import describe_notes
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
-from dumpscope.cli.printing import line, list_numbers, plural, print_json
+from dumpscope.cli.printing import line, print_json
 from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump, RankRef, State, join_words
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
+from dumpscope.export.words import list_numbers, plural
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
 from dumpscope.readers.msprobe.rank import dump_root
 from dumpscope.readers.msprobe.run_file import calls_between_regions, compiled_regions

@@ -9,10 +9,11 @@ from dumpscope.analysis.overflow.ranks import join_ranks
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
-from dumpscope.cli.printing import line, plural, print_json, styled
+from dumpscope.cli.printing import line, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
 from dumpscope.export.stack_frames import describe_call, frame_documents, locate_call
+from dumpscope.export.words import plural
 from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100

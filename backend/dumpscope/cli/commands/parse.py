@@ -10,9 +10,10 @@ import numpy as np
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.parser import Argument
-from dumpscope.cli.printing import line, number, styled
+from dumpscope.cli.printing import line, styled
 from dumpscope.domain.records import STATISTICS, Kind, RankDump, item_name
 from dumpscope.errors import NotFoundError, Problem, UsageError
+from dumpscope.export.words import number
 from dumpscope.texts import say, tell
 
 

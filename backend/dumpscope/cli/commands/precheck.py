@@ -12,10 +12,10 @@ from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout
 from dumpscope.cli.options import Dump, Json, Ranks, Steps, split_commas
 from dumpscope.cli.parser import Option
-from dumpscope.cli.printing import line, plural, print_json, styled
+from dumpscope.cli.printing import line, print_json, styled
 from dumpscope.cli.progress import Progress
-from dumpscope.cli.send_precheck import send
 from dumpscope.errors import UsageError
+from dumpscope.export.words import plural
 from dumpscope.pipeline.operators.precheck import (
     DETAILS,
     ERROR_DATA,
@@ -178,4 +178,6 @@ def _send_results(request: _Request) -> int:
     """Send the results to the server; returns how many it stored."""
     assert request.server is not None
     with open(request.output / STATE, encoding="utf-8") as lines:
-        return send(request.server, request.path, lines)
+        from dumpscope.cli.on_server import send_precheck  # noqa: PLC0415
+
+        return send_precheck(request.server, request.path, lines)

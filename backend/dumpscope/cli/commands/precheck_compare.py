@@ -9,7 +9,8 @@ from typing import Annotated, Final
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.options import Json
 from dumpscope.cli.parser import Argument, Option
-from dumpscope.cli.printing import line, plural, print_json, styled
+from dumpscope.cli.printing import line, print_json, styled
+from dumpscope.export.words import plural
 from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.reproduce.tables import Row, counts
 from dumpscope.texts import tell

@@ -14,12 +14,13 @@ from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json, Ranks, Steps
 from dumpscope.cli.parser import Argument, Option
-from dumpscope.cli.printing import line, number, print_json, styled
+from dumpscope.cli.printing import line, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export.document import problem_document, wire
+from dumpscope.export.words import number
 from dumpscope.index.dump_queries.node_values import Statistic
 from dumpscope.index.dump_queries.trends import ValueTrend, ValueTrends, dump_trends
 from dumpscope.index.dumps.catalogue import create_dump

@@ -11,11 +11,13 @@ import numpy as np
 
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import ConflictError, NotFoundError
+from dumpscope.export.answer_text import answer_lines
 from dumpscope.export.document import json_text
 from dumpscope.export.junit import junit_text
 from dumpscope.export.report import report_html
 from dumpscope.export.table.csv import csv_heading, csv_rows
 from dumpscope.export.table.unit_table import Table
+from dumpscope.export.words import safe
 from dumpscope.export.xlsx import write_xlsx
 from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison, stored_units
 from dumpscope.index.comparisons.distances import has_distances
@@ -32,7 +34,9 @@ EXPORTS: Final = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": "application/json",
     "html": "text/html; charset=utf-8",
+    "page.html": "text/html; charset=utf-8",
     "junit.xml": "application/xml",
+    "txt": "text/plain; charset=utf-8",
     "db": "application/vnd.sqlite3",
 }
 """Formats and their media types."""
@@ -78,6 +82,12 @@ def json_document(
 ) -> Iterator[str]:
     """The summary document, with the item pairs if asked for."""
     return json_text(answer, _tables(database, units, filters) if pairs else None)
+
+
+def answer_text(answer: Answer, units: Sequence[StoredUnit]) -> str:
+    """What the command prints, in the language of this context."""
+    lines = answer_lines(answer, [(unit.step, unit.rank) for unit in units])
+    return "".join(f"{safe(line)}\n" for line in lines)
 
 
 def junit_document(

@@ -1,4 +1,9 @@
-/** The browser's address as a store: one mount prefix, one path, one query string. */
+/**
+ * The browser's address as a store: one mount prefix, one path, one query string.
+ *
+ * In a file the path never changes, and the query string stands behind "#": a file from a disk has no other part to change.
+ */
+import { IN_FILE } from "../inFile";
 
 export interface PageLocation {
   /** Path below the mount point, without a leading slash: "", "dumps/3", "comparisons/7". */
@@ -10,6 +15,13 @@ export interface PageLocation {
 let prefix = "/";
 const listeners = new Set<() => void>();
 let current: PageLocation = { path: "", search: "" };
+
+/** The page stands in a file that shows this path alone. */
+export function startFileLocation(path: string): void {
+  current = { path, search: "" };
+  window.addEventListener("popstate", refresh);
+  current = read();
+}
 
 /** Reads the mount point from <base> and removes the element, so that "#" references inside SVG keep working. */
 export function startLocation(): void {
@@ -33,12 +45,13 @@ export function subscribeLocation(listener: () => void): () => void {
 }
 
 export function hrefOf(path: string, search = ""): string {
+  if (IN_FILE) return `#${search}`;
   return `${prefix}${path}${search ? `?${search}` : ""}`;
 }
 
 export function navigate(path: string, search = "", replace = false): void {
   const href = hrefOf(path, search);
-  if (href === window.location.pathname + window.location.search) return;
+  if (href === (IN_FILE ? window.location.hash : window.location.pathname + window.location.search)) return;
   if (replace) window.history.replaceState(null, "", href);
   else window.history.pushState(null, "", href);
   refresh();
@@ -52,6 +65,10 @@ function refresh(): void {
 }
 
 function read(): PageLocation {
+  if (IN_FILE) {
+    const hash = window.location.hash.replace(/^#/, "");
+    return { path: current.path, search: hash === "" || hash.includes("=") ? hash : current.search }; // else a place on the page
+  }
   const full = window.location.pathname;
   const path = full.startsWith(prefix) ? full.slice(prefix.length) : full.slice(1);
   return { path: path.replace(/\/+$/, ""), search: window.location.search.replace(/^\?/, "") };

@@ -19,7 +19,8 @@ export interface Ticket {
   /** Innermost first. */
   frames: readonly Frame[];
   items: readonly TicketItem[];
-  link: string;
+  /** None: the page stands in a file, which others have elsewhere. */
+  link: string | null;
   /** The plot: its name, and the file that its own button saves. */
   picture: { name: string; file: string } | null;
 }
@@ -48,7 +49,7 @@ export function writeTicket(ticket: Ticket, words: TicketWords): string {
   if (ticket.items.length > 0) parts.push(`### ${words.numbers}`, writeNumbers(ticket.items, words));
   if (ticket.picture)
     parts.push(`![${escapeText(ticket.picture.name)}](<${ticket.picture.file.replace(/[<>\n]/g, "_")}>)`);
-  parts.push(`[${words.open}](<${ticket.link}>)`);
+  if (ticket.link !== null) parts.push(`[${words.open}](<${ticket.link}>)`);
   return `${parts.join("\n\n")}\n`;
 }
 

@@ -2,6 +2,7 @@ import { ActionIcon, Select, Tooltip } from "@mantine/core";
 import { useSetPolicy } from "../../api/changes";
 import type { Origin, Summary } from "../../api/types";
 import { GLYPHS, unitMark } from "../../base/comparison/verdicts";
+import { IN_FILE } from "../../base/inFile";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
 import { describeProblem } from "../../widgets/basic/States";
@@ -17,14 +18,10 @@ const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 /** The header of the triage screen behind what is compared: which part of it is shown, and what to do with it. */
 export function Controls({ onHelp }: { onHelp: () => void }) {
   const { t } = useTranslation();
-  const comparison = useShownComparison();
   const { summary, steps, ranks, origins } = useResult();
   const { unit: shown, update } = useSelection();
-  const copyLink = useCopyLink();
-  const policy = useSetPolicy(comparison.id);
   const units = summary?.units ?? [];
   const marked = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
-  const known = POLICIES.find((name) => name === comparison.policy);
   return (
     <>
       <span className={classes.space} />
@@ -42,6 +39,26 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
         onStep={(step) => update({ step })}
         onRank={(rank) => update({ rank })}
       />
+      {!IN_FILE && <ServerControls />}
+      <Tooltip label={`${t("comparison.help")} (?)`}>
+        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-first-row data-testid="help">
+          <Icon name="help" />
+        </ActionIcon>
+      </Tooltip>
+    </>
+  );
+}
+
+/** What only a server does, or what is of use to others only if there is one. */
+function ServerControls() {
+  const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { update } = useSelection();
+  const copyLink = useCopyLink();
+  const policy = useSetPolicy(comparison.id);
+  const known = POLICIES.find((name) => name === comparison.policy);
+  return (
+    <>
       <span className={classes.policy}>
         <span className="dim">{t("comparison.policy")}</span>
         <Select
@@ -87,11 +104,6 @@ export function Controls({ onHelp }: { onHelp: () => void }) {
           data-testid="copy-link"
         >
           <Icon name="link" />
-        </ActionIcon>
-      </Tooltip>
-      <Tooltip label={`${t("comparison.help")} (?)`}>
-        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-first-row data-testid="help">
-          <Icon name="help" />
         </ActionIcon>
       </Tooltip>
     </>

@@ -3,6 +3,7 @@ import { type MouseEvent, useState } from "react";
 import { exportListUrl, exportUrl } from "../../api/comparison/resultFiles";
 import { isFiltered } from "../../base/address/address";
 import { formatBytes } from "../../base/numbers/format";
+import type { TextKey } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../../widgets/basic/Icon";
 import { useKeys } from "../../widgets/basic/useKeys";
@@ -13,7 +14,12 @@ import { useSelection } from "./selection/SelectionProvider";
 import { type Exporting, useExport } from "./useExport";
 
 const LIST_FORMATS = ["xlsx", "csv", "json", "junit.xml"] as const;
-const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
+const FORMATS = ["page.html", "html", ...LIST_FORMATS, "db"] as const;
+/** Formats whose ending does not say what they are. */
+const NAMED: Readonly<Record<string, { name: TextKey; hint: TextKey }>> = {
+  "page.html": { name: "comparison.pageFile", hint: "comparison.pageFileHint" },
+  db: { name: "comparison.resultFile", hint: "comparison.resultFileHint" },
+};
 
 /** Result files: of everything, or of what the list shows. */
 export function ExportMenu() {
@@ -35,10 +41,10 @@ export function ExportMenu() {
         event.preventDefault();
         void start(format, href);
       }}
-      title={format === "db" ? t("comparison.resultFileHint") : undefined}
+      title={NAMED[format] && t(NAMED[format].hint)}
       data-testid={testId}
     >
-      {format === "db" ? t("comparison.resultFile") : format}
+      {NAMED[format] ? t(NAMED[format].name) : format}
     </Menu.Item>
   );
   return (

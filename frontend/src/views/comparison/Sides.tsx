@@ -1,4 +1,5 @@
 import type { Comparison } from "../../api/types";
+import { IN_FILE } from "../../base/inFile";
 import { useTranslation } from "../../texts/useTranslation";
 import { Link } from "../../widgets/basic/navigation";
 import { Hint } from "../../widgets/late/Hint";
@@ -9,23 +10,23 @@ export function Sides({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
   return (
     <h1 className={classes.sides}>
-      <Link
-        to={`dumps/${encodeURIComponent(comparison.target)}`}
-        title={`${t("comparison.target")}: ${comparison.target_name}`}
-      >
-        <bdi>{comparison.target_name}</bdi>
-      </Link>
+      <DumpName id={comparison.target} name={comparison.target_name} side={t("comparison.target")} />
       <span className="dim" aria-hidden="true">
         ⇄
       </span>
       <span className="sr">{t("comparison.golden")}</span>
-      <Link
-        to={`dumps/${encodeURIComponent(comparison.golden)}`}
-        title={`${t("comparison.golden")}: ${comparison.golden_name}`}
-      >
-        <bdi>{comparison.golden_name}</bdi>
-      </Link>
+      <DumpName id={comparison.golden} name={comparison.golden_name} side={t("comparison.golden")} />
     </h1>
+  );
+}
+
+function DumpName({ id, name, side }: { id: string; name: string; side: string }) {
+  const title = `${side}: ${name}`;
+  if (IN_FILE) return <bdi title={title}>{name}</bdi>;
+  return (
+    <Link to={`dumps/${encodeURIComponent(id)}`} title={title}>
+      <bdi>{name}</bdi>
+    </Link>
   );
 }
 

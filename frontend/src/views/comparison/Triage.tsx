@@ -4,6 +4,7 @@ import { useReach } from "../../api/comparison/suspects";
 import type { Comparison } from "../../api/types";
 import { KEY_HELP } from "../../base/address/keys";
 import { MARKS } from "../../base/comparison/verdicts";
+import { IN_FILE } from "../../base/inFile";
 import { formatCount } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import { Splitter, useSplit } from "../../widgets/basic/Splitter";
@@ -21,6 +22,7 @@ import { Palette } from "../../widgets/page/Palette";
 import { Banner } from "./banner/Banner";
 import { DialogSet, Dialogs } from "./dialogs/Dialogs";
 import { WaitingMatches } from "./dialogs/WaitingMatches";
+import { FileNote } from "./FileNote";
 import type { Panel } from "./PanelSwitch";
 import { Mode, Sides } from "./Sides";
 import { NoticeProvider, useNotice } from "./selection/notice";
@@ -38,6 +40,8 @@ const ListPanel = lazyPart(async () => (await below()).ListPanel, { late: true }
 const EvidencePanel = lazyPart(async () => (await below()).EvidencePanel, { late: true });
 const PanelSwitch = lazyPart(async () => (await below()).PanelSwitch, { late: true });
 const Controls = lazyPart(async () => (await import("./Controls")).Controls, { late: true });
+/** Keys of what only a server does. */
+const OF_SERVER = ["keys.export", "keys.copy"];
 const AT_REST = [DialogSet, HelpOverlay, PaletteDialog];
 
 /** Part of the window's width, within bounds. */
@@ -82,7 +86,7 @@ const Screen = memo(function Screen() {
       <main id="main" className={classes.main} tabIndex={-1}>
         <SummaryProblem />
         <Banner />
-        <WaitingMatches />
+        {IN_FILE ? <FileNote /> : <WaitingMatches />}
         <Strip />
         <div className={classes.switch}>
           <PanelSwitch panel={panel} onPanel={setPanel} />
@@ -115,7 +119,13 @@ const Screen = memo(function Screen() {
       <CallPalette />
       <TriageKeys />
       <Rest />
-      <HelpOverlay opened={help} onClose={() => setHelp(false)} keys={KEY_HELP} marks={marks} terms />
+      <HelpOverlay
+        opened={help}
+        onClose={() => setHelp(false)}
+        keys={IN_FILE ? KEY_HELP.filter(([, text]) => !OF_SERVER.includes(text)) : KEY_HELP}
+        marks={marks}
+        terms
+      />
     </div>
   );
 });

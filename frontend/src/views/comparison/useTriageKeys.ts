@@ -1,5 +1,6 @@
 /** The keys of the triage screen. */
 import { isFiltered, PLOTS, toPlot } from "../../base/address/address";
+import { IN_FILE } from "../../base/inFile";
 import { currentAddress } from "../../widgets/basic/navigation";
 import { type PanelCommand, useKeys } from "../../widgets/basic/useKeys";
 import { DIALOGS } from "./dialogs/dialogs";
@@ -57,7 +58,7 @@ export function useTriageKeys(): void {
       plot7: plot(6),
       plot8: plot(7),
       plot9: plot(8),
-      copyLink: () => void copyLink(),
+      ...(IN_FILE ? {} : { copyLink: () => void copyLink() }),
       escape: () => {
         const now = currentAddress();
         if (now.dialog !== null) update({ dialog: null }, true);

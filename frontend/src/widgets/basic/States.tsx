@@ -3,6 +3,7 @@
 import { Button, Loader } from "@mantine/core";
 import { Component, type ReactNode } from "react";
 import { ApiError, NO_BODY, UNREACHABLE } from "../../api/client";
+import { NOT_IN_FILE, NOT_SEARCHED } from "../../api/file/answer";
 import { isPhrases, type Phrase } from "../../base/text/phrases";
 import { isSaid, say, sayError, sayForeign } from "../../texts/serverTexts";
 import { translate } from "../../texts/translation";
@@ -33,6 +34,8 @@ export interface Described {
 export function describeProblem(problem: unknown): Described {
   if (problem instanceof ApiError) {
     if (problem.code === UNREACHABLE) return plain(translate("app.unreachable"), translate("app.unreachableHint"));
+    if (problem.code === NOT_IN_FILE) return plain(translate("file.absent"));
+    if (problem.code === NOT_SEARCHED) return plain(translate("file.notSearched"));
     if (problem.code === NO_BODY) return plain(translate("app.answered", { status: problem.status }));
     return told(problem, problem.code, problem.said, problem.hintSaid);
   }
@@ -85,6 +88,7 @@ interface FailureProps {
 export function Failure({ title, problem, onRetry, remedy, children }: FailureProps) {
   const { t } = useTranslation();
   const { detail, hint } = describeProblem(problem);
+  if (isNotInFile(problem)) return <NotInFile />;
   return (
     <div className={classes.failure} role="alert" data-testid="failure">
       <Icon name="warning" size={16} />
@@ -106,6 +110,20 @@ export function Failure({ title, problem, onRetry, remedy, children }: FailurePr
         {children}
       </div>
     </div>
+  );
+}
+
+export function isNotInFile(problem: unknown): boolean {
+  return problem instanceof ApiError && problem.code === NOT_IN_FILE;
+}
+
+/** Nothing failed: a page in a file holds a part of the comparison. */
+function NotInFile() {
+  const { t } = useTranslation();
+  return (
+    <p className={`${classes.absent} dim`} data-testid="not-in-file">
+      {t("file.absent")}
+    </p>
   );
 }
 

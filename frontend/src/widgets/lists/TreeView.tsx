@@ -3,6 +3,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, 
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import { addressOf, isUnmatchedCause } from "../../base/comparison/unmatched";
 import { verdictLabel } from "../../base/comparison/verdicts";
+import { IN_FILE } from "../../base/inFile";
 import {
   type Counts,
   type Entry,
@@ -315,7 +316,11 @@ function Line(props: LineProps) {
       {shift > 0 && <span className={`${classes.depth} dim`}>{line.depth + 1}</span>}
       {line.type === "more" && (
         <span className="dim">
-          {line.loading ? t("app.loading") : t("tree.more", { total: formatCount(line.hidden) })}
+          {line.loading
+            ? t("app.loading")
+            : IN_FILE
+              ? t("file.treeMore", { count: line.hidden, total: formatCount(line.hidden) })
+              : t("tree.more", { total: formatCount(line.hidden) })}
         </span>
       )}
       {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}

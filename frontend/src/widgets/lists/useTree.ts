@@ -1,9 +1,12 @@
 /** The lazily loaded module tree of one step and rank. */
+
 import { useCallback, useEffect, useMemo, useReducer, useRef } from "react";
+import { heldLevels } from "../../api/file/answer";
 import { retryUntilReachable } from "../../api/reconnect";
 import type { Noun, Unit } from "../../api/records";
 import { fetchLevels, fetchReveal, fetchTree } from "../../api/trees";
 import type { TreeLevels, TreeRow } from "../../api/types";
+import { IN_FILE } from "../../base/inFile";
 import {
   type Branch,
   firstMissing,
@@ -106,6 +109,10 @@ export function useTree(
       startOf: (items: readonly TreeRow[]) => number,
     ) => {
       if (!unit || busy.current.has(parent)) return;
+      if (IN_FILE) {
+        dispatch({ type: "levels", levels: heldLevels(unit.step, unit.rank, parent) });
+        return;
+      }
       busy.current.add(parent);
       const mine = generation.current;
       try {
@@ -209,6 +216,7 @@ export function useTree(
     unfold: useCallback((id) => dispatch({ type: "unfold", id }), []),
     loadMore: useCallback(
       (line, side) => {
+        if (IN_FILE) return; // what is not here cannot be read
         const spans = branches.get(line.parent)?.spans ?? [];
         const [above, below] = [spans[line.gap - 1], spans[line.gap]];
         if (side === "end") void load(line.parent, { end: true }, () => 0);

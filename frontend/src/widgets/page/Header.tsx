@@ -1,6 +1,7 @@
 import { ActionIcon } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useHealth } from "../../api/records";
+import { IN_FILE } from "../../base/inFile";
 import { setLanguage } from "../../texts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
@@ -20,13 +21,15 @@ export function Header({ children }: { children?: ReactNode }) {
       <a className="skip" href="#main">
         {t("app.skip")}
       </a>
-      <Link to="" className={classes.mark} aria-label={`dumpscope, ${t("app.home")}`}>
-        <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
-          <rect width="16" height="16" rx="3" fill="#243b53" />
-          <path d="M2 10h4l2-6 2 9 1.500-3H14" fill="none" stroke="#ffb86b" strokeWidth="1.600" />
-        </svg>
-        <span>dumpscope</span>
-      </Link>
+      {IN_FILE ? (
+        <span className={classes.mark}>
+          <Logo />
+        </span>
+      ) : (
+        <Link to="" className={classes.mark} aria-label={`dumpscope, ${t("app.home")}`}>
+          <Logo />
+        </Link>
+      )}
       <CopyMark />
       <div className={classes.middle}>{children}</div>
       <Hint label={t("app.language")}>
@@ -48,6 +51,18 @@ export function Header({ children }: { children?: ReactNode }) {
         }
       />
     </header>
+  );
+}
+
+function Logo() {
+  return (
+    <>
+      <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
+        <rect width="16" height="16" rx="3" fill="#243b53" />
+        <path d="M2 10h4l2-6 2 9 1.500-3H14" fill="none" stroke="#ffb86b" strokeWidth="1.600" />
+      </svg>
+      <span>dumpscope</span>
+    </>
   );
 }
 

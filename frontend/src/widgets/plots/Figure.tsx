@@ -7,6 +7,7 @@ import { thinTicks } from "../../base/numbers/axisTicks";
 import { plotlyLocale, say, sayFigure } from "../../texts/serverTexts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../basic/States";
+import { usePrinting } from "../page/printing";
 import classes from "./Figure.module.css";
 
 const CONFIG = {
@@ -17,6 +18,9 @@ const CONFIG = {
 
 /** Pixels of height from which a figure of several parts puts them below each other. */
 const TALL = 300;
+
+/** Pixels of a plot on a sheet of A4 or letter: what is printed is not measured. */
+const PAPER = { width: 680, height: 280 };
 
 interface FigureProps {
   reply: FigureReply;
@@ -87,6 +91,7 @@ function Plot({ figure, label, title, name, onPick, onCell }: PlotProps) {
   const [tall, setTall] = useState(false);
   const written = title?.join("\n") ?? "";
   const colorScheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
+  const printing = usePrinting();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
   useEffect(() => {
@@ -96,8 +101,9 @@ function Plot({ figure, label, title, name, onPick, onCell }: PlotProps) {
       .then(async (plotly) => {
         if (gone || !element) return;
         const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
-        const themes = themed(layout ?? {}, element.clientHeight, tall);
-        const shown = written ? titled(themes, written.split("\n"), element.clientHeight) : themes;
+        const height = printing ? PAPER.height : element.clientHeight;
+        const themes = { ...themed(layout ?? {}, height, tall), ...(printing ? PAPER : {}) };
+        const shown = written ? titled(themes, written.split("\n"), height) : themes;
         await plotly.react(element, data ?? [], shown, { ...CONFIG, ...plotlyLocale() });
         if (gone) return;
         element.dataset.drawn = name;
@@ -110,7 +116,7 @@ function Plot({ figure, label, title, name, onPick, onCell }: PlotProps) {
     return () => {
       gone = true;
     };
-  }, [figure, colorScheme, tall, written]);
+  }, [figure, colorScheme, tall, written, printing]);
 
   // The plot follows its box: panels are dragged wider and the plot is enlarged without a change of the window.
   useEffect(() => {

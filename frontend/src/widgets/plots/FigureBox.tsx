@@ -1,6 +1,7 @@
 import { Menu } from "@mantine/core";
 import type { RefObject } from "react";
 import type { FigureReply } from "../../api/types";
+import { IN_FILE } from "../../base/inFile";
 import { Failure, Loading } from "../basic/States";
 import { Figure, type Range, savePlot } from "./Figure";
 import classes from "./Plots.module.css";
@@ -74,9 +75,11 @@ export function FigureFiles({ box, file, title, csv }: FigureFilesProps) {
           {format.toUpperCase()}
         </Menu.Item>
       ))}
-      <Menu.Item component="a" href={csv} download data-testid="plot-csv">
-        CSV
-      </Menu.Item>
+      {!IN_FILE && (
+        <Menu.Item component="a" href={csv} download data-testid="plot-csv">
+          CSV
+        </Menu.Item>
+      )}
     </>
   );
 }

@@ -49,7 +49,13 @@ export function Stack({ heading, label, of, other, brief = false, missing }: Sta
           <span className="dim">{t(changed.size === 0 ? "evidence.stackSame" : "evidence.stackSameHere")}</span>
         )}
         {(open ? stack.all.length > first.length : hidden > 0) && (
-          <button type="button" className={`plain ${classes.fold}`} aria-expanded={open} onClick={() => setOpen(!open)}>
+          <button
+            type="button"
+            className={`plain ${classes.fold}`}
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
+            data-screen
+          >
             {open ? `▾ ${t("evidence.framesHide")}` : `▸ ${t("evidence.frames", { hidden, framework: stack.folded })}`}
           </button>
         )}

@@ -13,6 +13,9 @@ from fastapi.responses import StreamingResponse
 
 from dumpscope.api.cancellable import run_cancellable
 from dumpscope.api.downloads import OpenFile, attachment
+from dumpscope.api.one_file.asking import Ask, asking
+from dumpscope.api.one_file.contents import collect
+from dumpscope.api.one_file.page import page_html, require_page
 from dumpscope.api.parameters import Filters, Id, Rank, Step
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import UsageError
@@ -20,6 +23,7 @@ from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.pair_queries.node_pairs import NodeFilter
 from dumpscope.pipeline.results.exports import (
     EXPORTS,
+    answer_text,
     csv_text,
     export_units,
     html_page,
@@ -33,7 +37,7 @@ from dumpscope.texts import say, speaking
 
 router = APIRouter(tags=["exports"])
 
-Kind = Literal["csv", "xlsx", "json", "html", "junit.xml", "db"]
+Kind = Literal["csv", "xlsx", "json", "html", "page.html", "junit.xml", "txt", "db"]
 
 Language = Literal["en", "zh"]
 
@@ -52,16 +56,19 @@ async def export(
     step: Annotated[Step, Query(description="Only this step.")] = None,
     rank: Annotated[Rank, Query(description="Only this rank.")] = None,
     pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
-    lang: Annotated[Language, Query(description="html: language of the page.")] = "en",
+    lang: Annotated[Language, Query(description="html, txt: language.")] = "en",
     bom: Annotated[bool, Query(description="csv: begin with a byte order mark, by which Excel knows UTF-8.")] = False,
 ) -> Response:
-    """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
+    """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a report without scripts, the page of the
+    UI in one file, the text that the command prints, or a database.
 
     The filters choose the calls in the tables, in the pairs of the document and in the JUnit report. The database (`db`) is for
     `dumpscope serve FILE`: the whole comparison with the notes on its pair, nothing else of the server. Closing the
-    connection ends the work and leaves no files.
+    connection ends the work and leaves no files. The page (`page.html`) opens from a disk without a server: it holds the answer,
+    the calls that matter and some plots.
     """
     asked = _Asked(
+        ask=asking(request.app, state.settings),
         state=state,
         comparison=comparison_id,
         kind=kind,
@@ -79,6 +86,7 @@ async def export(
 class _Asked:
     """The requested file."""
 
+    ask: Ask
     state: State
     comparison: str
     kind: Kind
@@ -94,7 +102,18 @@ class _Asked:
         if self.kind == "db":
             whole = self.step is None and self.rank is None and not self.filters
             return _result_file(self.state, self.comparison, check, whole=whole)
+        if self.kind == "page.html":
+            return self._page(check)
         return self._table(check)
+
+    def _page(self, check: Callable[[], None]) -> Response:
+        if self.step is not None or self.rank is not None or self.filters:
+            raise UsageError(say("api.page_holds_whole_comparison"), hint=say("api.leave_out_step_rank_filters"))
+        name = get_comparison(self.state.database, self.comparison).name
+        require_page()
+        page = page_html(name, collect(self.ask, self.comparison, check, lambda _share: None))
+        headers = {"Content-Disposition": attachment(name, self.kind)}
+        return Response(page, headers=headers, media_type=EXPORTS[self.kind])
 
     def _table(self, check: Callable[[], None]) -> Response:
         state, kind, filters = self.state, self.kind, self.filters
@@ -110,6 +129,9 @@ class _Asked:
             with speaking(self.language):
                 page = html_page(state.database, answer, units, check)
             return Response(page, headers=headers, media_type=EXPORTS[kind])
+        if kind == "txt":
+            with speaking(self.language):
+                return Response(answer_text(answer, units), headers=headers, media_type=EXPORTS[kind])
         if kind == "csv":
             text: Iterator[str] = chain(["\ufeff"] if self.bom else [], csv_text(state.database, units, filters))
         elif kind == "json":

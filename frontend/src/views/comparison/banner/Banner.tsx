@@ -4,6 +4,7 @@ import { NO_FILTER } from "../../../base/address/address";
 import { callSite, framePlace } from "../../../base/comparison/stackFrames";
 import { CAUSES_WITHOUT_PARTNER } from "../../../base/comparison/unmatched";
 import { CLASSES, type ClassWord, GLYPHS } from "../../../base/comparison/verdicts";
+import { IN_FILE } from "../../../base/inFile";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
 import { isText } from "../../../texts/translation";
@@ -77,14 +78,16 @@ export function Banner() {
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
-          <button
-            type="button"
-            className={`plain ${classes.count}`}
-            onClick={() => update({ dialog: "assist" })}
-            data-testid="open-assistant"
-          >
-            {t("assistant.title")} (a)
-          </button>
+          {!IN_FILE && (
+            <button
+              type="button"
+              className={`plain ${classes.count}`}
+              onClick={() => update({ dialog: "assist" })}
+              data-testid="open-assistant"
+            >
+              {t("assistant.title")} (a)
+            </button>
+          )}
         </p>
       )}
       <GoldenOff summary={summary} />
@@ -323,7 +326,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
       })}
       <UnitMatrix summary={summary} />
       <Strays summary={summary} />
-      {ranks.length > 1 && (
+      {!IN_FILE && ranks.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -333,7 +336,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
           {t("trends.ranksTitle")}
         </button>
       )}
-      {steps.length > 1 && (
+      {!IN_FILE && steps.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}

@@ -8,6 +8,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { ErrorBar } from "../../../widgets/marks/ErrorBar";
 import { ClassMark } from "../../../widgets/marks/Mark";
+import { usePrinting } from "../../../widgets/page/printing";
 import { callsOf, useOriginWalk, useSuspects } from "../selection/OriginsProvider";
 import { useResult } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
@@ -21,12 +22,13 @@ export function Suspects() {
   const { suspects } = useSuspects();
   const { address, update } = useSelection();
   const listId = useId();
+  const printing = usePrinting();
   const calls = callsOf(suspects);
   const only = suspects?.items.length === 1 && calls[0]?.kind === "origin" && !suspects.blind; // the banner says all of it
   if (!suspects || calls.length === 0 || (only && address.suspects !== true)) return null;
   const counts = KINDS.map((kind) => ({ kind, count: suspects.items.filter((one) => one.kind === kind).length }));
   const obvious = calls.filter((one) => one.kind === "origin" || one.kind === "second").length === 1;
-  const open = address.suspects ?? !obvious;
+  const open = printing || (address.suspects ?? !obvious);
   const blind = suspects.blind;
   return (
     <section className={classes.suspects} aria-label={t("suspects.title")} data-testid="suspects">
@@ -45,7 +47,12 @@ export function Suspects() {
             .filter(({ count }) => count > 0)
             .map(({ kind, count }) => t(`suspects.counts.${kind}`, { count }))
             .join(t("suspects.comma"))}
-          {calls.length > 1 && <span className="dim"> (n)</span>}
+          {calls.length > 1 && (
+            <span className="dim" data-screen>
+              {" "}
+              (n)
+            </span>
+          )}
         </button>
         {blind && (
           <span className={classes.blind} title={say(blind.why, blind.why_said)} data-testid="suspects-blind">

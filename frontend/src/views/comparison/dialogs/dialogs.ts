@@ -1,5 +1,6 @@
 /** What can be opened over the triage screen. A new dialog is a line here, its component in DialogSet, and its texts. */
 import type { PanelKey } from "../../../base/address/keys";
+import { IN_FILE } from "../../../base/inFile";
 import { REPRODUCE_KEY, SOURCE_KEY } from "../../../widgets/source/dialogKeys";
 
 export interface DialogEntry extends Omit<PanelKey, "key"> {
@@ -9,10 +10,12 @@ export interface DialogEntry extends Omit<PanelKey, "key"> {
   ofCall?: boolean;
   /** It is no dialog: the evidence column shows it. */
   inline?: boolean;
+  /** It needs no server, so a page in a file has it too. */
+  inFile?: boolean;
 }
 
-export const DIALOGS: readonly DialogEntry[] = [
-  { ...SOURCE_KEY, ofCall: true },
+const ALL: readonly DialogEntry[] = [
+  { ...SOURCE_KEY, ofCall: true, inFile: true },
   { id: "match", key: "m", ofCall: true },
   { id: "matches", key: "M" },
   { id: "assist", key: "a" },
@@ -23,3 +26,5 @@ export const DIALOGS: readonly DialogEntry[] = [
   { id: "ranks" },
   { id: "plan" },
 ];
+
+export const DIALOGS: readonly DialogEntry[] = IN_FILE ? ALL.filter(({ inFile }) => inFile) : ALL;

@@ -4,13 +4,14 @@ import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { onlySide } from "../../../base/comparison/unmatched";
+import { IN_FILE } from "../../../base/inFile";
 import { apiName, turnLabel } from "../../../base/text/callNames";
 import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Splitter, useSplit } from "../../../widgets/basic/Splitter";
-import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { Boundary, Empty, Failure, isNotInFile, Loading } from "../../../widgets/basic/States";
 import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
 import { RuleTerm, Term } from "../../../widgets/late/Term";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
@@ -27,7 +28,7 @@ import { SECTIONS } from "./sections";
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
 export function EvidencePanel() {
   const { t } = useTranslation();
-  const { address, update, selected } = useSelection();
+  const { address, update, unit, selected } = useSelection();
   const { node, nodeProblem } = useSelectedCall();
   const dock = useSplit("plot", Math.round(Math.min(420, Math.max(196, window.innerHeight * 0.245))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
@@ -41,16 +42,18 @@ export function EvidencePanel() {
             <MiddleName name={selected} tail={30} />
           </h2>
           <CopyButton text={selected} label={t("evidence.copyName")} />
-          <Tooltip label={`${t("notes.title")} (v)`}>
-            <ActionIcon
-              size="sm"
-              aria-label={t("notes.title")}
-              onClick={() => update({ dialog: "note" })}
-              data-testid="say-note"
-            >
-              <Icon name="pencil" size={12} />
-            </ActionIcon>
-          </Tooltip>
+          {!IN_FILE && (
+            <Tooltip label={`${t("notes.title")} (v)`}>
+              <ActionIcon
+                size="sm"
+                aria-label={t("notes.title")}
+                onClick={() => update({ dialog: "note" })}
+                data-testid="say-note"
+              >
+                <Icon name="pencil" size={12} />
+              </ActionIcon>
+            </Tooltip>
+          )}
           <Tooltip label={`${t("path.open")} (w)`}>
             <ActionIcon
               size="sm"
@@ -62,17 +65,24 @@ export function EvidencePanel() {
               <Icon name="path" size={12} />
             </ActionIcon>
           </Tooltip>
-          <Tooltip label={`${t("reproduce.title")} (r)`}>
-            <ActionIcon
-              size="sm"
-              aria-label={t("reproduce.title")}
-              onClick={() => update({ dialog: "reproduce" })}
-              data-testid="reproduce"
-            >
-              <Icon name="play" size={12} />
-            </ActionIcon>
-          </Tooltip>
+          {!IN_FILE && (
+            <Tooltip label={`${t("reproduce.title")} (r)`}>
+              <ActionIcon
+                size="sm"
+                aria-label={t("reproduce.title")}
+                onClick={() => update({ dialog: "reproduce" })}
+                data-testid="reproduce"
+              >
+                <Icon name="play" size={12} />
+              </ActionIcon>
+            </Tooltip>
+          )}
         </div>
+        {unit && (
+          <p className={`${classes.place} dim`}>
+            {t("unit.step")} {unit.step} · {t("unit.rank")} {unit.rank}
+          </p>
+        )}
         {nodeProblem && !node ? <Missing problem={nodeProblem} /> : node ? <Reason node={node} /> : <Loading />}
         {node &&
           SECTIONS.map(({ id, Section, fresh }) => (
@@ -120,7 +130,8 @@ function showSection(id: string): void {
 /** A node that this step or rank does not have is no failure: the selection is kept while ranks are walked through. */
 function Missing({ problem }: { problem: Error }) {
   const { t } = useTranslation();
-  if (problem instanceof ApiError && problem.status === 404) return <Empty>{t("evidence.notHere")}</Empty>;
+  if (problem instanceof ApiError && problem.status === 404 && !isNotInFile(problem))
+    return <Empty>{t("evidence.notHere")}</Empty>;
   return <Failure problem={problem} />;
 }
 
@@ -163,7 +174,7 @@ function Reason({ node }: { node: NodeDetail }) {
           </span>
         )}
         <TicketButton node={node} paragraph={paragraph} />
-        {only === null && <MatchActions node={node} />}
+        {!IN_FILE && only === null && <MatchActions node={node} />}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long paragraph scrolls, which must be possible by keyboard too */}
       <p className={`${classes.reason} ${classes.paragraph}`} tabIndex={0} data-testid="why">
@@ -176,7 +187,7 @@ function Reason({ node }: { node: NodeDetail }) {
         </p>
       )}
       <div className={classes.foot}>
-        <nav className={classes.links} aria-label={t("evidence.parents")}>
+        <nav className={classes.links} aria-label={t("evidence.parents")} data-screen>
           {node.path.map((name) => (
             <button
               key={name}
@@ -221,7 +232,7 @@ function Reason({ node }: { node: NodeDetail }) {
             </button>
           )}
         </nav>
-        {only !== null && <MatchActions node={node} />}
+        {!IN_FILE && only !== null && <MatchActions node={node} />}
       </div>
     </header>
   );

@@ -3,6 +3,7 @@ import { foldStack } from "../../../base/comparison/stackFrames";
 import { type Ticket, writeTicket } from "../../../base/comparison/ticket";
 import { onlySide } from "../../../base/comparison/unmatched";
 import { type MarkWord, markWord, verdictLabel } from "../../../base/comparison/verdicts";
+import { IN_FILE } from "../../../base/inFile";
 import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
@@ -64,7 +65,7 @@ export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph:
     ],
     frames: foldStack(stack).all,
     items,
-    link: window.location.href,
+    link: IN_FILE ? null : window.location.href,
     picture: tab === "values" ? null : { name: picture, file: `${node.name} ${picture}.png` },
   };
   const text = writeTicket(ticket, {

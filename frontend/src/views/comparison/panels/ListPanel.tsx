@@ -2,8 +2,10 @@ import { Button, Select } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
+import { callsOfUnit } from "../../../api/file/contents";
 import { isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { splitSearch } from "../../../base/address/searchTerms";
+import { IN_FILE } from "../../../base/inFile";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
 import { currentAddress, useAddress } from "../../../widgets/basic/navigation";
@@ -62,7 +64,9 @@ export function ListPanel() {
             ? "…"
             : filtered
               ? t("list.filtered", { count: calls.total, total })
-              : t("list.all", { total })}
+              : IN_FILE && calls.total < callsOfUnit(unit)
+                ? t("file.listed", { held: total, total: formatCount(callsOfUnit(unit)) })
+                : t("list.all", { total })}
         </span>
       </div>
       {calls.refused && <Refused problem={calls.refused} />}

@@ -2,6 +2,7 @@ import { Button, SegmentedControl, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { STANDINGS, type Standing, useWriteNote } from "../../../api/comparison/notes";
 import type { NodeDetail, NodeNote } from "../../../api/types";
+import { IN_FILE } from "../../../base/inFile";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
 import { NoteChip } from "../../../widgets/marks/Mark";
@@ -14,7 +15,7 @@ export function NoteBox({ node }: { node: NodeDetail }) {
   const { notes } = useResult();
   const { address } = useSelection();
   const note = notes.get(node.name);
-  if (address.dialog === "note") return <NoteForm key={node.name} node={node} held={note} />;
+  if (address.dialog === "note" && !IN_FILE) return <NoteForm key={node.name} node={node} held={note} />;
   if (!note) return null;
   return (
     <p className={classes.note} data-testid="note">

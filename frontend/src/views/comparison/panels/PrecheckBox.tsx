@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useCallPrecheck, useUnitPrecheck } from "../../../api/comparison/prechecks";
 import type { Comparison } from "../../../api/types";
 import { SIDES, type Side } from "../../../base/comparison/sides";
+import { IN_FILE } from "../../../base/inFile";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
 import { Term } from "../../../widgets/late/Term";
@@ -39,7 +40,7 @@ export function PrecheckBox({ node }: SectionProps) {
           </p>
         );
       })}
-      {missing.length > 0 && <HowTo sides={missing} comparison={comparison} />}
+      {!IN_FILE && missing.length > 0 && <HowTo sides={missing} comparison={comparison} />}
     </section>
   );
 }
@@ -50,7 +51,7 @@ export function PrecheckUnasked({ node }: SectionProps) {
   const { unit } = useSelection();
   const { t } = useTranslation();
   const { checked } = useUnitPrecheck(comparison.id, unit);
-  if (node.kind !== "api" || !checked || SIDES.some((side) => checked[side].total > 0)) return null;
+  if (IN_FILE || node.kind !== "api" || !checked || SIDES.some((side) => checked[side].total > 0)) return null;
   return (
     <section className={panel.section} aria-label={t("alone.title")} data-testid="alone">
       <HowTo sides={SIDES} comparison={comparison} />

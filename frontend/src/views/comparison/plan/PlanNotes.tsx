@@ -3,6 +3,7 @@ import { planUrl } from "../../../api/comparison/plans";
 import { usePlan } from "../../../api/comparison/summary";
 import type { JoinedSide, JoinedUnit, Summary } from "../../../api/types";
 import { ranksText, sortWays } from "../../../base/comparison/plan";
+import { IN_FILE } from "../../../base/inFile";
 import { formatCount } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
@@ -28,7 +29,7 @@ export function PlanNotes({ id, summary }: PlanNotesProps) {
   const { joined } = plan.data;
   if (!joined) {
     const several = summary.target.ranks.length > 1 || summary.golden.ranks.length > 1;
-    return several ? (
+    return several && !IN_FILE ? (
       <button type="button" className={`plain ${classes.join}`} onClick={edit} data-testid="plan-join">
         {t("plan.join")}
       </button>
@@ -64,14 +65,16 @@ export function PlanNotes({ id, summary }: PlanNotesProps) {
           </tbody>
         </table>
         {rest > 0 && <p className="dim">… +{rest}</p>}
-        <div className={classes.actions}>
-          <Button size="compact-xs" onClick={edit} data-testid="plan-edit">
-            {t("plan.edit")}
-          </Button>
-          <Button size="compact-xs" variant="default" component="a" href={planUrl(id)} download>
-            {t("plan.download")}
-          </Button>
-        </div>
+        {!IN_FILE && (
+          <div className={classes.actions}>
+            <Button size="compact-xs" onClick={edit} data-testid="plan-edit">
+              {t("plan.edit")}
+            </Button>
+            <Button size="compact-xs" variant="default" component="a" href={planUrl(id)} download>
+              {t("plan.download")}
+            </Button>
+          </div>
+        )}
         <details>
           <summary>{t("plan.yaml")}</summary>
           <pre className={`mono ${classes.yaml}`}>{joined.plan}</pre>

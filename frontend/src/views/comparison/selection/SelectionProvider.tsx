@@ -5,6 +5,7 @@ import type { Unit } from "../../../api/records";
 import type { NodeDetail, Origin, Summary } from "../../../api/types";
 import { type Address, NO_FILTER } from "../../../base/address/address";
 import { findNearestUnit } from "../../../base/address/nearestUnit";
+import { IN_FILE } from "../../../base/inFile";
 import { type UpdateAddress, useAddress } from "../../../widgets/basic/navigation";
 import { type CallRows, useCallRows } from "../../../widgets/lists/useCallRows";
 import { useRequired } from "./required";
@@ -66,8 +67,8 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
 
   const apart = summary?.most_unmatched === true;
   const renames = (options.rename ?? []) as string[];
-  const offer = renames.length === 0 && address.node === null && apart;
-  const assistFirst = offer || (address.dialog === "assist" && apart);
+  const offer = !IN_FILE && renames.length === 0 && address.node === null && apart;
+  const assistFirst = offer || (!IN_FILE && address.dialog === "assist" && apart);
   // The address is complete from the start, so that it can be copied before the first click.
   useEffect(() => {
     if (!unit || !selected) return;

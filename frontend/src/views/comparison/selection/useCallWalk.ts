@@ -4,6 +4,7 @@ import { fetchNodes } from "../../../api/comparison/nodes";
 import type { NodeRow } from "../../../api/types";
 import { type Address, type Filter, NO_FILTER } from "../../../base/address/address";
 import { BAD_CLASSES, isBad } from "../../../base/comparison/verdicts";
+import { IN_FILE } from "../../../base/inFile";
 import { useTranslation } from "../../../texts/useTranslation";
 import type { CallRows } from "../../../widgets/lists/useCallRows";
 import { useSay } from "./notice";
@@ -60,6 +61,8 @@ export function useCallWalk(): CallWalk {
 /** Selects the call at a place in call order. */
 export function useSelectByOrder(): (order: number) => Promise<void> {
   const { id } = useShownComparison();
+  const { t } = useTranslation();
+  const say = useSay();
   const { unit, select } = useSelection();
   return async (order) => {
     if (!unit) return;
@@ -67,6 +70,7 @@ export function useSelectByOrder(): (order: number) => Promise<void> {
     const page = await fetchNodes(id, unit, { filter, query: "", sort: "order" }, null, 1);
     const row = page.items[0];
     if (row) select(row.address);
+    else if (IN_FILE) say(t("file.callAbsent"));
   };
 }
 

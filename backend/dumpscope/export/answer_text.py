@@ -1,17 +1,17 @@
-"""Prints the answer of a comparison: first the cause, then where the difference appears, then the numbers."""
+"""The answer of a comparison as text: first the cause, then where the difference appears, then the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from dumpscope.cli.printing import line, list_numbers, number, plural, styled
 from dumpscope.domain.coverage import AGREES, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
 from dumpscope.domain.suspects import list_suspects
 from dumpscope.export.report import coverage_sentences, headline, say_confidence, settings_sentences, unjudged_sentence
 from dumpscope.export.stack_frames import describe_call
+from dumpscope.export.words import list_numbers, number, plural
 from dumpscope.texts import on_ranks, tell, translate, word
 
 _ORIGINS: Final = 5
@@ -22,12 +22,21 @@ _COLOURS: Final = {AGREES: "green", DIVERGED: "red", NOT_FULLY_JUDGED: "yellow"}
 _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_rel", "mean_rel", "nonfinite_disagree")
 
 
-def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
-    """Print everything that a person needs without opening a file. places: all compared (step, rank)"""
-    line(styled(headline(answer), _COLOURS[answer.outcome]))
+Style = Callable[[str, str], str]
+"""Gives a text the look of a name: bold, green, red or yellow."""
+
+
+def _plain(text: str, _style: str) -> str:
+    return text
+
+
+def answer_lines(answer: Answer, places: Sequence[tuple[int, int]], styled: Style = _plain) -> Iterator[str]:
+    """Everything that a person needs without opening a file, in the language of this context. Names from dumps may hold
+    control characters. places: all compared (step, rank)"""
+    yield styled(headline(answer), _COLOURS[answer.outcome])
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
-        line()
-        line(
+        yield ""
+        yield (
             tell(
                 "cli.confidence_step",
                 place=place,
@@ -38,22 +47,22 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
                 on_ranks=on_ranks(origin.rank, origin.ranks),
             )
         )
-        line(f"   {translate(origin.evidence, origin.evidence_said)}")
+        yield f"   {translate(origin.evidence, origin.evidence_said)}"
         if origin.explains:
-            line("   " + tell("cli.explains", differences=plural(origin.explains, "further difference")))
+            yield "   " + tell("cli.explains", differences=plural(origin.explains, "further difference"))
         if origin.module:
-            line("   " + tell("cli.in_module", module=origin.module))
-        _print_call(origin.stack)
+            yield "   " + tell("cli.in_module", module=origin.module)
+        yield from _tell_call(origin.stack)
         if origin.advice:
-            line("   " + tell("cli.what_do", advice=translate(origin.advice, origin.advice_said)))
+            yield "   " + tell("cli.what_do", advice=translate(origin.advice, origin.advice_said))
     if len(answer.origins) > _ORIGINS:
-        line("   " + tell("cli.more_json_lists_all", count=len(answer.origins) - _ORIGINS))
-    _print_suspects(answer)
-    _print_golden_off(answer)
-    line()
-    _print_first(answer)
+        yield "   " + tell("cli.more_json_lists_all", count=len(answer.origins) - _ORIGINS)
+    yield from _tell_suspects(answer)
+    yield from _tell_golden_off(answer, styled)
+    yield ""
+    yield from _tell_first(answer)
     counts = answer.counts
-    line(
+    yield (
         tell(
             "cli.no_warning_yes_not_comparable_only",
             nodes=plural(counts.nodes, "node"),
@@ -68,17 +77,17 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         )
     )
     for sentence in coverage_sentences(answer):
-        line(f"   {sentence}")
+        yield f"   {sentence}"
     unjudged = unjudged_sentence(answer)
     if unjudged:
-        line(styled(unjudged, "yellow"))
-    line(tell("cli.mode_policy", mode=word("mode", answer.mode), policy=answer.policy, units=_units(places)))
+        yield styled(unjudged, "yellow")
+    yield tell("cli.mode_policy", mode=word("mode", answer.mode), policy=answer.policy, units=_units(places))
     for name, side in (("target", answer.target), ("golden", answer.golden)):
-        line(f"{tell(f'side.{name}')}: {_side(side)}")
+        yield f"{tell(f'side.{name}')}: {_side(side)}"
     if answer.reference is not None:
         third = answer.reference
-        line(tell("cli.reference", side=_side(third.side)))
-        line(
+        yield tell("cli.reference", side=_side(third.side))
+        yield (
             "   "
             + tell(
                 "cli.farther_from_target_golden_alike_not",
@@ -89,38 +98,38 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
             )
         )
     if answer.joined is not None:
-        _print_joined(answer.joined)
+        yield from _tell_joined(answer.joined)
     for sentence in settings_sentences(answer):
-        line(styled(tell("cli.note", sentence=sentence), "yellow"))
+        yield styled(tell("cli.note", sentence=sentence), "yellow")
     for problem in answer.problems[:_PROBLEMS]:
-        line(styled(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message), "yellow"))
+        yield styled(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message), "yellow")
     if len(answer.problems) > _PROBLEMS:
-        line(tell("cli.more_problems_json_lists_all", count=len(answer.problems) - _PROBLEMS))
+        yield tell("cli.more_problems_json_lists_all", count=len(answer.problems) - _PROBLEMS)
 
 
-def _print_suspects(answer: Answer) -> None:
+def _tell_suspects(answer: Answer) -> Iterator[str]:
     """Where else to look, if there is not one cause to look at."""
     if len(answer.origins) == 1:
         return
     calls = [one for one in list_suspects(answer) if one.kind in ("amplifier", "steep", "structure")][:_SUSPECTS]
     if calls:
-        line()
-        line(tell("cli.suspects"))
+        yield ""
+        yield tell("cli.suspects")
     for one in calls:
         where = tell("cli.suspect", node=one.node, step=one.step, rank=one.rank)
-        line(f"   {where} {translate(one.why, one.why_said)}")
+        yield f"   {where} {translate(one.why, one.why_said)}"
 
 
-def _print_call(stack: Sequence[str]) -> None:
+def _tell_call(stack: Sequence[str]) -> Iterator[str]:
     where = describe_call(stack)
     if where:
-        line("   " + tell("cli.called", frame=where))
+        yield "   " + tell("cli.called", frame=where)
 
 
-def _print_joined(joined: Joined) -> None:
+def _tell_joined(joined: Joined) -> Iterator[str]:
     for unit in joined.units[:_UNITS]:
         target, golden = (_ranks(side.ranks) for side in (unit.target, unit.golden))
-        line(
+        yield (
             tell(
                 "cli.joined_step_rank_target_against_golden",
                 step=unit.step,
@@ -131,9 +140,9 @@ def _print_joined(joined: Joined) -> None:
         )
         left = unit.target.collectives + unit.golden.collectives
         if left:
-            line("   " + tell("cli.joined_left_out", calls=plural(left, "call")))
+            yield "   " + tell("cli.joined_left_out", calls=plural(left, "call"))
     if len(joined.units) > _UNITS:
-        line("   " + tell("cli.more_json_lists_all", count=len(joined.units) - _UNITS))
+        yield "   " + tell("cli.more_json_lists_all", count=len(joined.units) - _UNITS)
 
 
 def _ranks(ranks: list[list[list[int]]]) -> str:
@@ -141,12 +150,12 @@ def _ranks(ranks: list[list[list[int]]]) -> str:
     return " & ".join(" -> ".join("+".join(map(str, stage)) for stage in replica) for replica in ranks)
 
 
-def _print_golden_off(answer: Answer) -> None:
+def _tell_golden_off(answer: Answer, styled: Style) -> Iterator[str]:
     found = [] if answer.reference is None else answer.reference.golden_off
     for one in found[:_ORIGINS]:
-        line()
-        line(tell("cli.golden_one_off_step_rank", styled=styled(one.node, "bold"), step=one.step, rank=one.rank))
-        line(
+        yield ""
+        yield tell("cli.golden_one_off_step_rank", styled=styled(one.node, "bold"), step=one.step, rank=one.rank)
+        yield (
             "   "
             + tell(
                 "cli.times_far_from_reference_target_golden",
@@ -155,20 +164,20 @@ def _print_golden_off(answer: Answer) -> None:
                 number3=number(one.target),
             )
         )
-        _print_call(one.stack)
+        yield from _tell_call(one.stack)
     if len(found) > _ORIGINS:
-        line("   " + tell("cli.more_json_lists_all", count=len(found) - _ORIGINS))
+        yield "   " + tell("cli.more_json_lists_all", count=len(found) - _ORIGINS)
 
 
-def _print_first(answer: Answer) -> None:
+def _tell_first(answer: Answer) -> Iterator[str]:
     first = answer.first_no
     if first is None:
         return
     shown = [f"{name} {number(first.metrics[name])}" for name in _METRICS if name in first.metrics]
-    line(tell("cli.first_no_step_rank", item=first.item, step=first.step, rank=first.rank))
-    line(f"   {translate(first.reason, first.reason_said)}")
+    yield tell("cli.first_no_step_rank", item=first.item, step=first.step, rank=first.rank)
+    yield f"   {translate(first.reason, first.reason_said)}"
     if shown:
-        line(f"   {', '.join(shown)}")
+        yield f"   {', '.join(shown)}"
 
 
 def _units(places: Sequence[tuple[int, int]]) -> str:

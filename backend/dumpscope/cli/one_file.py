@@ -1,0 +1,45 @@
+"""The page of a comparison in one file, from its result file: what a server would show is asked of one that listens nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from dumpscope.export.files import write_whole
+from dumpscope.pipeline.results.result_files import open_copies
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
+from dumpscope.texts import speaking
+
+
+def write_page(file: Path, result: Path, name: str, progress: Callable[[float], None]) -> Path:
+    """Write the page of the one comparison in `result`. name: of the window; progress: is told the share that is done
+
+    Raises DumpscopeError where this installation has no built page.
+    """
+    import anyio  # noqa: PLC0415  # slow, like the next ones
+    from anyio import to_thread  # noqa: PLC0415
+
+    from dumpscope.api.app import create_app  # noqa: PLC0415
+    from dumpscope.api.one_file.asking import asking  # noqa: PLC0415
+    from dumpscope.api.one_file.contents import collect  # noqa: PLC0415
+    from dumpscope.api.one_file.page import page_html  # noqa: PLC0415
+    from dumpscope.settings import Settings  # noqa: PLC0415
+
+    async def contents(folder: Path) -> bytes:
+        comparison = open_copies([result], folder / "dumpscope.db")[0].comparisons[0]
+        own = Settings(
+            host="127.0.0.1", data_dir=folder, database_url=f"sqlite:///{folder / 'dumpscope.db'}", executor="threads:1"
+        )
+        app = create_app(own)
+        async with app.router.lifespan_context(app):
+            work = partial(collect, asking(app, own), comparison, lambda: None, progress)
+            return await to_thread.run_sync(work)
+
+    with TemporaryFolder("page") as room, speaking("en"):  # the page itself speaks all languages
+        page = page_html(name, anyio.run(contents, room.path))
+
+    def fill(part: str) -> None:
+        Path(part).write_bytes(page)
+
+    return write_whole(file, fill)
