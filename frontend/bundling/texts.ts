@@ -17,8 +17,14 @@ interface Catalogue {
 
 const FOLDER = resolve(import.meta.dirname, "../../backend/dumpscope/texts");
 const PREFIX = "virtual:texts/";
-/** Sentences of the server that no answer holds: of the command line, and of errors, which come as English until the rest is there. */
-const LATER = /^(?:api|cli|extensions|help|index|jobs|pipeline|report|reproduce)\./;
+/**
+ * Sections of the server's sentences that the answer is said with: causes, advice, settings, what was not judged. All others come behind it, with the
+ * parts that show them; of an error or a problem the banner says in a word what it is until then.
+ */
+const ANSWERS =
+  /^(?:advice|amounts|argument|count|counted|coverage|distance|domain|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
+/** Words without an id that the answer may need. */
+const FIRST_WORDS = ["kinds"];
 
 export function texts(): Plugin {
   return {
@@ -40,8 +46,11 @@ export function take({ said, ui, ...words }: Catalogue, language: string, first:
   const isFirst = firstTexts();
   const page = pick(ui, "", (key) => isFirst(key) === first) ?? {};
   if (language === "en") return { ui: page };
-  const sentences = Object.fromEntries(Object.entries(said).filter(([key]) => LATER.test(key) !== first));
-  return { ui: page, said: sentences, ...(first ? words : {}) };
+  const sentences = Object.fromEntries(Object.entries(said).filter(([key]) => ANSWERS.test(key) === first));
+  const others = Object.fromEntries(
+    Object.entries(words).filter(([section]) => FIRST_WORDS.includes(section) === first),
+  );
+  return { ui: page, said: sentences, ...others };
 }
 
 /** Says of a text's path whether the sources of the answer name it, whole or as a template with a hole. */

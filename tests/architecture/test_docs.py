@@ -170,3 +170,18 @@ def test_no_document_names_a_module_that_is_not_here() -> None:
             if not any(module.endswith(f"/{name}") for module in modules):
                 lost.append(f"{path.name}: {name}")
     assert lost == []
+
+
+def test_every_test_that_the_matrix_of_features_names_is_there() -> None:
+    text = (ROOT / "docs" / "ui_matrix.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| [^|]+ \| ([^|]+) \| ([^|]*)\|$", text, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 76))
+    missing = []
+    for number, shown, lacks in rows:
+        named = re.findall(r"`([\w/]+\.py)::(\w+)`", shown)
+        assert named or lacks.strip(), f"row {number} has neither a test nor a reason"
+        for file, name in named:
+            path = ROOT / "tests" / file
+            if not path.is_file() or f"def {name}(" not in path.read_text(encoding="utf-8"):
+                missing.append(f"{number}: {file}::{name}")
+    assert missing == []

@@ -119,6 +119,18 @@ def server(tmp_path_factory: pytest.TempPathFactory, dumps: Path, generated: Pat
 
 
 @pytest.fixture(scope="session")
+def sourced(generated: Path) -> Path:
+    """Folder of three runs that our capture recorded with their source: `plain`, `again` as it, and `tanh`, whose layer 1 calls
+    gelu with another argument (pipeline/source_run.py). Each has `dump` and `code`."""
+    pytest.importorskip("torch")
+    folder = generated / "sourced"
+    script = Path(__file__).parents[1] / "pipeline" / "source_run.py"
+    for name, more in (("plain", []), ("again", []), ("tanh", ["--tanh"])):
+        subprocess.run([warm_python(), script, folder / name, *more], check=True, timeout=300, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """The browser without a window, where it is installed: the same pages cost it a seventh less. Else one that has windows."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

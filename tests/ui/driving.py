@@ -6,12 +6,31 @@ import json
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
 from ui.expecting import expect
+
+COUNTING: Final = """
+    window.acts = { clicks: 0, keys: 0 };
+    addEventListener("pointerdown", () => { window.acts.clicks += 1; }, true);
+    addEventListener("keydown", (event) => {
+        if (!["Shift", "Control", "Alt", "Meta"].includes(event.key)) window.acts.keys += 1;
+    }, true);
+"""
+
+
+def count_acts(page: Page) -> None:
+    """Counts clicks and keys from the next page on (`acts`). Text is filled in without keys: typing a part of a name counts as no
+    key, since nobody compares how long names are."""
+    page.add_init_script(COUNTING)
+
+
+def acts(page: Page) -> dict[str, int]:
+    found: dict[str, int] = page.evaluate("window.acts")
+    return found
 
 
 def register(page: Page, folder: Path) -> None:

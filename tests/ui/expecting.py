@@ -6,6 +6,8 @@ that took a tenth of all their time. A wait for the element describes nothing; P
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, overload
 
 from playwright.sync_api import (
@@ -70,3 +72,21 @@ class Patient:
         except Error:
             pass  # the page went away, say: Playwright's own words for it
         return assertion(*expected, **options)
+
+
+@contextmanager
+def noticing(page: Page, words: str, *, whole: bool = False) -> Iterator[None]:
+    """Within the block a notice comes up that holds these words, or is them as a `whole`.
+
+    Notices stay for 2.5 seconds, which a look from outside may miss on a busy machine; so the page records those that come.
+    """
+    page.get_by_test_id("notice").evaluate(
+        """(box) => {
+            window.notices = [];
+            const keep = () => { if (box.textContent) window.notices.push(box.textContent); };
+            new MutationObserver(keep).observe(box, { childList: true, characterData: true, subtree: true });
+        }"""
+    )
+    yield
+    found = "([words, whole]) => window.notices.some((one) => (whole ? one === words : one.includes(words)))"
+    page.wait_for_function(found, arg=[words, whole], timeout=PATIENCE)

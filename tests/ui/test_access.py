@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import PATIENCE, PLAIN, Server
 from ui.driving import known, ready
-from ui.expecting import expect
+from ui.expecting import expect, noticing
 
 TOKEN = "open-sesame"
 
@@ -60,8 +60,8 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     name = page.get_by_test_id("selected-name")
     expect(name).to_contain_text("Functional.gelu.1.forward")
     assert page.evaluate("window.isSecureContext") is False
-    page.locator("body").press("c")
-    expect(page.get_by_test_id("notice")).to_have_text("Copied")
+    with noticing(page, "Copied", whole=True):
+        page.locator("body").press("c")
     field = page.get_by_test_id("tree-search")
     field.click()
     page.keyboard.press("Control+V")
@@ -108,6 +108,7 @@ def test_axe_finds_nothing_serious_on_one_dump_alone(
 
 SCREENS = (
     "home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "suspects", "path", "stage",
+    "source", "source equal", "no source", "source alone",
 )  # fmt: skip
 
 
@@ -119,9 +120,12 @@ def test_axe_finds_nothing_serious(
     dumps: Path,
     pytestconfig: pytest.Config,
     screen: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    if screen == "home":
+    if "source" in screen:
+        show_source(page, server, address, request, screen)
+    elif screen == "home":
         page.goto(server.url)
         expect(page.get_by_role("row").nth(3)).to_be_visible()
         page.get_by_role("button", name="Options").click()
@@ -166,6 +170,24 @@ def test_axe_finds_nothing_serious(
     assert grave(page, pytestconfig) == []
 
 
+def show_source(page: Page, server: Server, address: str, request: pytest.FixtureRequest, screen: str) -> None:
+    """A state of the source around a call."""
+    if screen == "no source":
+        page.goto(address)
+        page.get_by_test_id("source-none").click()
+        expect(page.get_by_test_id("source-why")).to_contain_text("--source-root")
+        return
+    sourced: Path = request.getfixturevalue("sourced")
+    if screen == "source alone":
+        page.goto(f"{ready(server, sourced / 'tanh' / 'dump')}?n=Functional.gelu.1.forward")
+    else:
+        target = sourced / ("tanh" if screen == "source" else "again") / "dump"
+        page.goto(known(server, target, sourced / "plain" / "dump"))
+    page.get_by_test_id("source-all").click()
+    expect(page.get_by_test_id("source").locator("[data-at]")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+
+
 AT_REST = """() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(
     document.getAnimations().every((one) => one.playState !== "running" || one.effect.getComputedTiming().endTime === Infinity)
 ))))"""
@@ -196,6 +218,7 @@ UNANSWERED = {
     "ranks": ("{address}?do=ranks", COMPARISON + "/rank-map"),
     "peek": ("{address}?tab=values", COMPARISON + r"/pairs/\w+/values"),
     "palette": ("{address}", COMPARISON + r"/nodes\?.*gelu"),
+    "source": ("{address}", COMPARISON + r"/nodes/.*/source"),
     "dump": ("{dump}", r"/api/dumps/\w+/"),
     "dump figure": ("{dump}?tab=map", r"/api/dumps/\w+/figures"),
     "dump values": ("{dump}?tab=values", r"/api/dumps/\w+/items"),

@@ -11,21 +11,13 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import finished
-from ui.expecting import expect
-from ui.made import late
+from ui.driving import acts, count_acts, finished
+from ui.expecting import expect, noticing
+from ui.made import late, many_ranks
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CAUSE: Final = "Functional.softmax.1.forward"
 PATIENT: Final = 120_000
-COUNTING: Final = """
-    window.acts = 0;
-    addEventListener("pointerdown", () => { window.acts += 1; }, true);
-    addEventListener("keydown", (event) => {
-        if (!["Shift", "Control", "Alt", "Meta"].includes(event.key)) window.acts += 1;
-    }, true);
-"""
-"""Text is filled in without keys: typing a part of a name counts as no key, since nobody compares how long names are."""
 
 
 def counts() -> dict[str, int]:
@@ -40,7 +32,7 @@ def counts() -> dict[str, int]:
 def counted(page: Page) -> Page:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.add_init_script(COUNTING)
+    count_acts(page)
     return page
 
 
@@ -57,8 +49,39 @@ def says_why(page: Page) -> None:
     expect(page.get_by_test_id("reason")).to_contain_text("inputs are equal")
 
 
+def explains_it(page: Page) -> None:
+    why = page.get_by_test_id("why")
+    for part in (
+        "Both inputs are equal.",
+        "4 of 144 elements differ",
+        "124 later calls inherit it",
+        "Ruled out, being the same",
+    ):
+        expect(why).to_contain_text(part)
+
+
+def to_the_odd_rank(page: Page) -> None:
+    selected(page, "Functional.gelu.0.forward")
+    page.get_by_test_id("stray").click()
+    expect(page).to_have_url(re.compile(r"[?&]r=2(&|$)"))
+    selected(page, CAUSE)
+
+
+def to_the_first_step(page: Page) -> None:
+    selected(page, CAUSE)
+    page.get_by_test_id("repeats").click()
+    expect(page).to_have_url(re.compile(r"[?&]s=0(&|$)"))
+    expect(page.get_by_test_id("evidence")).to_contain_text("origin")
+
+
 def shows_the_stack(page: Page) -> None:
     expect(page.get_by_test_id("stack-target").get_by_role("listitem").first).to_contain_text("F.softmax(a, dim=-1)")
+
+
+def shows_the_source(page: Page) -> None:
+    source = page.get_by_test_id("source")
+    expect(source.locator("[data-at]")).to_be_in_viewport(timeout=PATIENT)
+    expect(source.locator("[data-at]")).to_contain_text('F.gelu(hidden, approximate="tanh"')
 
 
 def shows_a_plot(page: Page) -> None:
@@ -73,10 +96,8 @@ def next_origin(page: Page) -> None:
 
 def next_amplifier(page: Page) -> None:
     selected(page, "Functional.linear.6.forward")
-    page.keyboard.press("n")
-    expect(page.get_by_test_id("notice")).to_contain_text(
-        "Suspect 2 of 3, amplifier: error 1.9% in, 51% out."
-    )  # for a moment
+    with noticing(page, "Suspect 2 of 3, amplifier: error 1.9% in, 51% out."):
+        page.keyboard.press("n")
     selected(page, "Functional.layer_norm.3.backward")
 
 
@@ -124,8 +145,8 @@ def say_known(page: Page) -> None:
 
 def copy_the_link(page: Page) -> None:
     selected(page, CAUSE)
-    page.keyboard.press("c")
-    expect(page.get_by_test_id("notice")).not_to_be_empty()
+    with noticing(page, "Copied", whole=True):
+        page.keyboard.press("c")
     copied = str(page.evaluate("navigator.clipboard.readText()"))
     assert CAUSE in copied
     colleague = page.context.new_page()
@@ -138,7 +159,9 @@ FAULT: Final = ("target_fault", "golden")
 GOALS: Final[dict[str, tuple[tuple[str, str], str, Callable[[Page], None]]]] = {
     "the first wrong operator": (FAULT, "", names_the_cause),
     "why it is wrong, in words": (FAULT, "", says_why),
+    "what it reads, what differs, who inherits it, what is ruled out": (FAULT, "", explains_it),
     "its call stack, user's line first": (FAULT, "", shows_the_stack),
+    "the source around it, of both sides": (("sourced/tanh/dump", "sourced/plain/dump"), "", shows_the_source),
     "a plot of the pair": (FAULT, "", shows_a_plot),
     "the next independent cause": (("late", "stat_golden"), "", next_origin),
     "the strongest amplifier, where no other cause is named": (
@@ -148,6 +171,8 @@ GOALS: Final[dict[str, tuple[tuple[str, str], str, Callable[[Page], None]]]] = {
     ),
     "where the worst input came from": (FAULT, "?s=0&r=0&n=Functional.dropout.1.forward", to_the_producer),
     "the same call on another rank or step": (FAULT, f"?s=0&r=0&n={CAUSE}", to_another_step),
+    "the odd one of many ranks": (("many", "many"), "?s=0&r=0&n=Functional.gelu.0.forward", to_the_odd_rank),
+    "the step in which a fault that repeats was first": (FAULT, f"?s=1&r=0&n={CAUSE}", to_the_first_step),
     "a call by its name": (FAULT, "", to_a_name),
     "match two calls by hand": (("target_extra_op", "golden"), "?n=Functional.gelu.1.forward", match_by_hand),
     "say that it is known": (("stat_fault", "stat_golden"), "", say_known),
@@ -161,15 +186,27 @@ def test_the_table_names_every_goal_that_is_counted_and_no_other() -> None:
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_goal_takes_as_many_clicks_and_keys_as_the_table_says(
-    counted: Page, server: Server, dumps: Path, generated: Path, goal: str
+    counted: Page,
+    server: Server,
+    dumps: Path,
+    generated: Path,
+    goal: str,
+    request: pytest.FixtureRequest,
 ) -> None:
     (target, golden), query, reach = GOALS[goal]
+    if target.startswith("sourced"):
+        dumps = request.getfixturevalue("sourced").parent
     folder = dumps / target
     if target == "late":
         folder = generated / "clicks" / "late"
         if not folder.exists():
             late(dumps / "stat_golden", folder, "Functional.linear.4.forward")
-    counted.goto(finished(server, folder, dumps / golden) + query)
+    other = dumps / golden
+    if target == "many":
+        ranks, usual = generated / "clicks" / "ranks", dumps / "stat_golden"
+        folder = many_ranks(usual, dumps / "stat_fault", ranks / "target", 4, 2)
+        other = many_ranks(usual, usual, ranks / "golden", 4, 2)
+    counted.goto(finished(server, folder, other) + query)
     expect(counted.get_by_test_id("banner")).to_be_visible(timeout=PATIENT)
     reach(counted)
-    assert counted.evaluate("window.acts") == counts()[goal]
+    assert sum(acts(counted).values()) == counts()[goal]

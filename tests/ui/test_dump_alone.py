@@ -14,7 +14,7 @@ from plots.tensor_dumps import node_of, write_dump
 
 from ui.conftest import Server
 from ui.driving import ask, ready
-from ui.expecting import expect
+from ui.expecting import expect, noticing
 
 CAUSE = "Functional.gelu.0.forward"
 TABS = ("hist", "map", "values", "order", "apis")
@@ -217,8 +217,8 @@ def test_help_lists_the_keys_and_marks_of_this_page_only(page: Page, broken: str
     page.keyboard.press("k")
     page.keyboard.press("g")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
-    page.keyboard.press("n")
-    expect(page.get_by_test_id("notice")).to_have_text("There is no further one in this step and rank.")
+    with noticing(page, "There is no further one in this step and rank.", whole=True):
+        page.keyboard.press("n")
 
 
 def test_a_comparison_starts_from_here(page: Page, server: Server, broken: str, sound: str) -> None:

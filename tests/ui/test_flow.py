@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
 from ui.driving import known
-from ui.expecting import expect
+from ui.expecting import expect, noticing
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -40,8 +40,8 @@ def test_the_key_p_leads_from_a_red_row_back_to_the_origin(page: Page, address: 
         expect(name).not_to_have_text(here)
     expect(name).to_contain_text(CAUSE)
     expect(page.get_by_test_id("flow-source")).to_contain_text("the difference begins here")
-    page.locator("body").press("p")
-    expect(page.get_by_test_id("notice")).to_contain_text("the difference begins here")
+    with noticing(page, "the difference begins here"):
+        page.locator("body").press("p")
     expect(name).to_contain_text(CAUSE)
     page.go_back()
     expect(name).not_to_contain_text(CAUSE)
@@ -78,8 +78,8 @@ def test_a_flow_that_fails_says_so_and_can_be_tried_again(context: BrowserContex
     failure = page.locator("#section-flow").get_by_test_id("failure")
     expect(failure).to_contain_text("judge it again")
     expect(page.get_by_test_id("stack-target")).to_be_visible()
-    page.locator("body").press("p")
-    expect(page.get_by_test_id("notice")).to_contain_text("stored by an older version")
+    with noticing(page, "stored by an older version"):
+        page.locator("body").press("p")
     page.unroute("**/flow?*")
     failure.get_by_role("button").click()
     expect(page.get_by_test_id("flow")).to_be_visible()

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page
 
 from ui.conftest import Server
 from ui.driving import known
-from ui.expecting import expect
+from ui.expecting import expect, noticing
 
 WEIGHT = "Functional.linear.6.forward"
 SECOND = "Functional.layer_norm.3.backward"
@@ -79,8 +79,8 @@ def test_n_walks_the_list_and_says_which_of_how_many(page: Page, address: str) -
     expect(page.get_by_test_id("suspects-fold")).to_be_visible()
     selected(page, WEIGHT)
     for number, name in ((2, SECOND), (3, STEEP), (1, WEIGHT)):
-        page.keyboard.press("n")
-        expect(page.get_by_test_id("notice")).to_contain_text(f"Suspect {number} of 3")
+        with noticing(page, f"Suspect {number} of 3"):
+            page.keyboard.press("n")
         selected(page, name)
     page.keyboard.press("N")
     selected(page, STEEP)
@@ -100,8 +100,8 @@ def test_a_single_suspect_has_no_next_one(page: Page, server: Server, dumps: Pat
     page.goto(known(server, dumps / "target_extra_op", dumps / "golden"))
     selected(page, WEIGHT)
     expect(page.get_by_test_id("suspects")).to_have_count(0)  # the banner says all of it
-    page.keyboard.press("n")
-    expect(page.get_by_test_id("notice")).to_contain_text("no other suspect")
+    with noticing(page, "no other suspect"):
+        page.keyboard.press("n")
 
 
 def test_the_strip_carries_the_numbers_and_a_click_selects(page: Page, address: str) -> None:

@@ -163,6 +163,22 @@ export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: str
   return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }
 
+/** The source around the line that made a call, of both sides. */
+export function useSource(id: string, unit: Unit | null, name: string) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "source", unit, name],
+    queryFn: ({ signal }) =>
+      readReply(
+        api().GET("/api/comparisons/{comparison_id}/nodes/{name}/source", {
+          params: { path: { ...comparisonPath(id), name }, query: { ...unit } },
+          signal,
+        }),
+      ),
+    enabled: unit !== null,
+    placeholderData: keepPreviousData,
+  });
+}
+
 /** Some calls around a node, at most so many steps of data flow away. */
 export function usePath(id: string, unit: Unit | null, name: string | null, hops: number) {
   return useQuery({

@@ -51,3 +51,19 @@ export function useDumpNode(id: string, unit: Unit, name: string | null) {
     placeholderData: keepPreviousData,
   });
 }
+
+/** The source around the line that made a call. */
+export function useDumpSource(id: string, unit: Unit, name: string | null) {
+  return useQuery({
+    queryKey: ["dumps", "data", id, "source", unit, name],
+    queryFn: ({ signal }) =>
+      readReply(
+        api().GET("/api/dumps/{dump_id}/nodes/{name}/source", {
+          params: { path: { dump_id: id, name: name ?? "" }, query: { ...unit } },
+          signal,
+        }),
+      ),
+    enabled: name !== null,
+    placeholderData: keepPreviousData,
+  });
+}

@@ -18,6 +18,8 @@ export interface Ticket {
   paragraph: string;
   /** Innermost first. */
   frames: readonly Frame[];
+  /** Lines around the call's own; none: no source is known. */
+  source: { language: string; lines: readonly string[] } | null;
   items: readonly TicketItem[];
   /** None: the page stands in a file, which others have elsewhere. */
   link: string | null;
@@ -27,6 +29,7 @@ export interface Ticket {
 
 export interface TicketWords {
   stack: string;
+  source: string;
   framework: (count: number) => string;
   numbers: string;
   item: string;
@@ -46,6 +49,7 @@ export function writeTicket(ticket: Ticket, words: TicketWords): string {
   const facts = ticket.facts.filter(([, value]) => value !== "");
   if (facts.length > 0) parts.push(facts.map(([name, value]) => `* ${escapeText(name)}: ${code(value)}`).join("\n"));
   if (ticket.frames.length > 0) parts.push(`### ${words.stack}`, writeStack(ticket.frames, words));
+  if (ticket.source) parts.push(`### ${words.source}`, fenced(ticket.source.lines, ticket.source.language));
   if (ticket.items.length > 0) parts.push(`### ${words.numbers}`, writeNumbers(ticket.items, words));
   if (ticket.picture)
     parts.push(`![${escapeText(ticket.picture.name)}](<${ticket.picture.file.replace(/[<>\n]/g, "_")}>)`);
@@ -62,8 +66,13 @@ function writeStack(frames: readonly Frame[], words: TicketWords): string {
       : `${frame.file}:${frame.line} in ${frame.function}${frame.code ? `: ${frame.code}` : ""}`,
   );
   const left = frames.length - shown.length;
+  return fenced([...lines, ...(left > 0 ? [words.framework(left)] : [])]);
+}
+
+/** Lines as they are; a fence is longer than any run of its sign inside. */
+function fenced(lines: readonly string[], language = ""): string {
   const fence = "`".repeat(Math.max(3, ...lines.map((line) => longestTicks(line) + 1)));
-  return [fence, ...lines, ...(left > 0 ? [words.framework(left)] : []), fence].join("\n");
+  return [`${fence}${language}`, ...lines, fence].join("\n");
 }
 
 function writeNumbers(items: readonly TicketItem[], words: TicketWords): string {

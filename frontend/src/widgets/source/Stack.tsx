@@ -1,10 +1,10 @@
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { type CallStack, changedFrames, type Frame, foldStack, framePlace } from "../../base/comparison/stackFrames";
 import { useTranslation } from "../../texts/useTranslation";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./Stack.module.css";
 
-/** Frames shown before anything is unfolded. */
+/** Frames shown before anything is unfolded, where there is room. */
 const BRIEF = 3;
 
 interface StackProps {
@@ -16,17 +16,21 @@ interface StackProps {
   other?: CallStack;
   /** Shows only "the same" while the user's lines equal the other side's. */
   brief?: boolean;
+  /** Takes one line with one frame before anything is unfolded, as the room is needed for its source. */
+  tight?: boolean;
+  /** Stands at the end of the first line. */
+  aside?: ReactNode;
   missing: string;
 }
 
 /** One side's call stack: first user frame on top, framework frames folded. */
-export function Stack({ heading, label, of, other, brief = false, missing }: StackProps) {
+export function Stack({ heading, label, of, other, brief = false, tight = false, aside, missing }: StackProps) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);
   const stack = foldStack(of);
   const rival = foldStack(other ?? { texts: [], frames: [] });
   const changed = rival.all.length > 0 ? changedFrames(stack.user, rival.user) : new Set<Frame>();
-  const first = (stack.user.length > 0 ? stack.user : stack.all).slice(0, BRIEF);
+  const first = (stack.user.length > 0 ? stack.user : stack.all).slice(0, tight ? 1 : BRIEF);
   const same = brief && rival.user.length > 0 && stack.user.length > 0 && !first.some((frame) => changed.has(frame));
   const shown = open ? stack.all : same ? [] : first;
   const hidden = stack.all.length - shown.length;
@@ -41,7 +45,7 @@ export function Stack({ heading, label, of, other, brief = false, missing }: Sta
     );
   }
   return (
-    <div className={classes.stack} data-testid={`stack-${label}`}>
+    <div className={classes.stack} data-tight={(tight && !open) || undefined} data-testid={`stack-${label}`}>
       <div className={classes.head}>
         {title}
         <span className={classes.side}>{label}</span>
@@ -56,9 +60,12 @@ export function Stack({ heading, label, of, other, brief = false, missing }: Sta
             onClick={() => setOpen(!open)}
             data-screen
           >
-            {open ? `▾ ${t("evidence.framesHide")}` : `▸ ${t("evidence.frames", { hidden, framework: stack.folded })}`}
+            {open
+              ? `▾ ${t("evidence.framesHide")}`
+              : `▸ ${t(tight ? "evidence.framesMore" : "evidence.frames", { hidden, framework: stack.folded })}`}
           </button>
         )}
+        {aside}
         <span className={classes.copy}>
           <CopyButton text={of.texts.join("\n")} label={`${t("evidence.copyStack")} (${label})`} />
         </span>

@@ -24,12 +24,14 @@ const TICKET: Ticket = {
     { ...frame, file: "/lib/torch/nn/linear.py", own: false },
     { ...frame, file: "/home/me/model.py", own: true },
   ],
+  source: { language: "python", lines: ["  2  y = 1", "> 3  x = a|b  # ```"] },
   items: [{ name: "output.0", target: leaf, golden: { ...leaf, max: 2 }, score: 32.14 }],
   link: "http://host/comparisons/a?n=Tensor.__add__.0.forward",
   picture: { name: "Histogram", file: "Tensor.__add__.0.forward Histogram.png" },
 };
 const WORDS = {
   stack: "Call stacks",
+  source: "Source",
   framework: (count: number) => `… ${count} more`,
   numbers: "Inputs and outputs",
   item: "Item",
@@ -40,7 +42,7 @@ const WORDS = {
   open: "Open",
 };
 
-test("a ticket holds paragraph, stack with the user's lines first, numbers, picture and link", () => {
+test("a ticket holds paragraph, stack with the user's lines first, source, numbers, picture and link", () => {
   expect(writeTicket(TICKET, WORDS)).toBe(
     `## Tensor.\\_\\_add\\_\\_.0.forward: origin, No
 
@@ -54,6 +56,13 @@ Both inputs are equal. output 0 differs.
 /home/me/model.py:3 in forward: x = a|b
 … 1 more
 \`\`\`
+
+### Source
+
+\`\`\`\`python
+  2  y = 1
+> 3  x = a|b  # \`\`\`
+\`\`\`\`
 
 ### Inputs and outputs
 
@@ -70,6 +79,6 @@ Both inputs are equal. output 0 differs.
 });
 
 test("what is not there leaves no heading behind", () => {
-  const text = writeTicket({ ...TICKET, frames: [], items: [], facts: [], picture: null }, WORDS);
+  const text = writeTicket({ ...TICKET, frames: [], source: null, items: [], facts: [], picture: null }, WORDS);
   expect(text.match(/^#+ /gm)).toHaveLength(1);
 });

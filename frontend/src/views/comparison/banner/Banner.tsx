@@ -17,21 +17,22 @@ import { Hint } from "../../../widgets/late/Hint";
 import { lazyPart } from "../../../widgets/late/lazyPart";
 import { Term } from "../../../widgets/late/Term";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
-import { PlanNotes } from "../plan/PlanNotes";
 import { useOriginWalk } from "../selection/OriginsProvider";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
 import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
-import { GoldenOff } from "./GoldenOff";
 import { OriginPrecheck } from "./OriginPrecheck";
 import { Suspects } from "./Suspects";
-import { UnitMatrix } from "./UnitMatrix";
+
+// What only some results have, and what opens from the banner.
+const GoldenOff = lazyPart(async () => (await import("./GoldenOff")).GoldenOff);
+const PlanNotes = lazyPart(async () => (await import("../plan/PlanNotes")).PlanNotes, { late: true });
+const UnitMatrix = lazyPart(async () => (await import("./UnitMatrix")).UnitMatrix, { late: true });
+const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
 
 const Provisional = lazyPart(async () => (await import("./Provisional")).Provisional, { late: true });
-
-const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);
 
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
 export function Banner() {
@@ -90,7 +91,7 @@ export function Banner() {
           )}
         </p>
       )}
-      <GoldenOff summary={summary} />
+      {summary.reference !== null && <GoldenOff summary={summary} />}
       <ClassCounts id={comparison.id} summary={summary} />
       <Suspects />
     </section>
@@ -324,7 +325,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
           </Hint>
         );
       })}
-      <UnitMatrix summary={summary} />
+      {summary.units.length > 1 && <UnitMatrix summary={summary} />}
       <Strays summary={summary} />
       {!IN_FILE && ranks.length > 1 && (
         <button

@@ -1,4 +1,6 @@
+import { useSource } from "../../../api/comparison/nodes";
 import type { NodeDetail } from "../../../api/types";
+import { snippet } from "../../../base/comparison/sourceRows";
 import { foldStack } from "../../../base/comparison/stackFrames";
 import { type Ticket, writeTicket } from "../../../base/comparison/ticket";
 import { onlySide } from "../../../base/comparison/unmatched";
@@ -32,11 +34,16 @@ export function wordOf(node: NodeDetail): MarkWord {
   return node.explanation.facts.repeats === null ? markWord(node.cls, node.verdict) : "repeats";
 }
 
+/** Lines of source above and below the call's own in a ticket. */
+const SNIPPET = 2;
+
 /** Copies a call as the text of a ticket. */
 export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph: string }) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
   const { address, unit } = useSelection();
+  const { data: source, isPlaceholderData } = useSource(comparison.id, unit, node.address);
+  const known = source !== undefined && !isPlaceholderData && source.rows.length > 0;
   const stack =
     node.target_stack.length > 0
       ? { texts: node.target_stack, frames: node.target_frames }
@@ -64,12 +71,14 @@ export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph:
       [t("comparison.policy"), comparison.policy.split("\n")[0] ?? ""],
     ],
     frames: foldStack(stack).all,
+    source: known ? snippet(source.rows, SNIPPET) : null,
     items,
     link: IN_FILE ? null : window.location.href,
     picture: tab === "values" ? null : { name: picture, file: `${node.name} ${picture}.png` },
   };
   const text = writeTicket(ticket, {
     stack: t("evidence.stack"),
+    source: t("evidence.ticketSource"),
     framework: (count) => t("evidence.ticketFrames", { count }),
     numbers: t("evidence.io"),
     item: t("evidence.item"),

@@ -1,6 +1,6 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
 import { useState } from "react";
-import { useDumpNode } from "../../../api/dump/nodes";
+import { useDumpNode, useDumpSource } from "../../../api/dump/nodes";
 import { useFindings } from "../../../api/dump/overflow";
 import type { Unit } from "../../../api/records";
 import { formatAddress } from "../../../base/address/address";
@@ -12,6 +12,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link, useAddress } from "../../../widgets/basic/navigation";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { SourceLines, useNoSource } from "../../../widgets/source/SourceLines";
 import { Stack } from "../../../widgets/source/Stack";
 import { LeafTable } from "../../../widgets/tensors/IoTable";
 import classes from "../DumpView.module.css";
@@ -42,6 +43,8 @@ export function NodePanel(props: NodePanelProps) {
   const { id, unit, name, trend, notable, opened, looking, onSelect, onReproduce, onSay } = props;
   const { t } = useTranslation();
   const node = useDumpNode(id, unit, name);
+  const source = useDumpSource(id, unit, name);
+  const none = useNoSource(source.data, true);
   const found = useFindings(id, unit, name, notable && name !== null).data?.pages[0]?.items[0];
   const [address] = useAddress();
   const [large, setLarge] = useState(false);
@@ -113,8 +116,15 @@ export function NodePanel(props: NodePanelProps) {
             <Stack
               label={t("evidence.stack")}
               of={{ texts: data.stack, frames: data.frames }}
+              aside={none.button}
               missing={t("evidence.stackNone")}
             />
+            {none.words}
+            {source.error ? (
+              <Failure title={t("source.failed")} problem={source.error} onRetry={() => void source.refetch()} />
+            ) : (
+              source.data && <SourceLines source={source.data} stale={source.isPlaceholderData} alone />
+            )}
           </div>
         </div>
       </div>
