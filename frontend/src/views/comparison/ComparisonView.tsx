@@ -5,11 +5,13 @@ import { Failure, Loading } from "../../widgets/basic/States";
 import { lazyPart } from "../../widgets/late/lazyPart";
 import { usePainted } from "../../widgets/late/painted";
 import { Header } from "../../widgets/page/Header";
-import { useComparisonNews } from "../../widgets/watch/jobNews";
 import classes from "./ComparisonView.module.css";
 import { Sides } from "./Sides";
 import { Triage } from "./Triage";
 
+const ComparisonNews = lazyPart(async () => (await import("../../widgets/watch/ComparisonNews")).ComparisonNews, {
+  late: true,
+});
 const Waiting = lazyPart(async () => (await import("./Waiting")).Waiting);
 
 /** One comparison: its progress while it runs, the triage screen when it is done. */
@@ -17,12 +19,19 @@ export function ComparisonView({ id }: { id: string }) {
   const { t } = useTranslation();
   const { data: comparison, error, refetch } = useComparison(id);
 
-  useComparisonNews(comparison);
   usePainted(error !== null || (comparison !== undefined && comparison.status !== "done"));
 
-  if (comparison?.status === "done") return <Triage comparison={comparison} />;
+  const news = <ComparisonNews key="news" comparison={comparison} />;
+  if (comparison?.status === "done")
+    return (
+      <>
+        {news}
+        <Triage comparison={comparison} />
+      </>
+    );
   return (
     <>
+      {news}
       <Header>{comparison && <Sides comparison={comparison} />}</Header>
       <main id="main" className={classes.waiting}>
         {error && <Failure problem={error} onRetry={() => void refetch()} />}
