@@ -38,6 +38,13 @@ RUNS: Final = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _collected() -> None:
+    """Each collection of these tests then looks at what came since, not at all that other tests left."""
+    gc.collect()
+    gc.freeze()
+
+
 class Mixed(nn.Module):
     """Values of many sizes, types and layouts; the last call overflows."""
 

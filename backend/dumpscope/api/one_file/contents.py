@@ -130,6 +130,7 @@ def _take_call(held: Held, top: str, unit: Unit, row: Row, *, alone: bool) -> An
     """What is said of a call; None where the server says nothing of it. alone: some calls were run alone"""
     names = dict.fromkeys((row["address"], row["name"]))
     node = held.take(f"{top}/nodes/{row['address']}", **unit.query)
+    held.take(f"{top}/nodes/{row['address']}/source", **unit.query)
     for name in names:
         held.take(f"{top}/nodes/{name}/flow", **unit.query)
         if alone:

@@ -29,13 +29,13 @@ export function useParagraph(node: NodeDetail): string {
   return [alone, told].filter(Boolean).join(" ");
 }
 
-/** Lines of source above and below the call's own in a ticket. */
-const SNIPPET = 2;
-
 /** The class of a call, or that it is a fault of an earlier step again. */
 export function wordOf(node: NodeDetail): MarkWord {
   return node.explanation.facts.repeats === null ? markWord(node.cls, node.verdict) : "repeats";
 }
+
+/** Lines of source above and below the call's own in a ticket. */
+const SNIPPET = 2;
 
 /** Copies a call as the text of a ticket. */
 export function TicketButton({ node, paragraph }: { node: NodeDetail; paragraph: string }) {
