@@ -23,8 +23,6 @@ const PREFIX = "virtual:texts/";
  */
 const ANSWERS =
   /^(?:advice|amounts|argument|count|counted|coverage|distance|domain|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
-/** Words without an id that the answer may need. */
-const FIRST_WORDS = ["kinds"];
 
 export function texts(): Plugin {
   return {
@@ -47,10 +45,9 @@ export function take({ said, ui, ...words }: Catalogue, language: string, first:
   const page = pick(ui, "", (key) => isFirst(key) === first) ?? {};
   if (language === "en") return { ui: page };
   const sentences = Object.fromEntries(Object.entries(said).filter(([key]) => ANSWERS.test(key) === first));
-  const others = Object.fromEntries(
-    Object.entries(words).filter(([section]) => FIRST_WORDS.includes(section) === first),
-  );
-  return { ui: page, said: sentences, ...others };
+  // Of words without an id, the answer may need what kinds of problems mean.
+  const kinds = { problems: (words.kinds as Tree).problems };
+  return { ui: page, said: sentences, ...(first ? { kinds } : words) };
 }
 
 /** Says of a text's path whether the sources of the answer name it, whole or as a template with a hole. */
