@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Event
 
+from dumpscope.errors import CancelledError
 from dumpscope.export.files import write_whole
 from dumpscope.pipeline.results.result_files import open_copies
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
-from dumpscope.texts import speaking
+from dumpscope.texts import say
 
 
 def write_page(file: Path, result: Path, name: str, progress: Callable[[float], None]) -> Path:
@@ -26,6 +29,12 @@ def write_page(file: Path, result: Path, name: str, progress: Callable[[float], 
     from dumpscope.api.one_file.page import page_html  # noqa: PLC0415
     from dumpscope.settings import Settings  # noqa: PLC0415
 
+    stopped = Event()
+
+    def check() -> None:
+        if stopped.is_set():
+            raise CancelledError(say("api.whoever_asked_has_gone"))
+
     async def contents(folder: Path) -> bytes:
         comparison = open_copies([result], folder / "dumpscope.db")[0].comparisons[0]
         own = Settings(
@@ -33,11 +42,16 @@ def write_page(file: Path, result: Path, name: str, progress: Callable[[float], 
         )
         app = create_app(own)
         async with app.router.lifespan_context(app):
-            work = partial(collect, asking(app, own), comparison, lambda: None, progress)
+            work = partial(collect, asking(app, own), comparison, check, progress)
             return await to_thread.run_sync(work)
 
-    with TemporaryFolder("page") as room, speaking("en"):  # the page itself speaks all languages
-        page = page_html(name, anyio.run(contents, room.path))
+    # In a thread of its own: whoever calls this may have an event loop, and another language than the page's replies, English.
+    with TemporaryFolder("page") as room, ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(anyio.run, contents, room.path)
+        try:
+            page = page_html(name, asked.result())
+        finally:
+            stopped.set()  # of use after Ctrl-C alone
 
     def fill(part: str) -> None:
         Path(part).write_bytes(page)
