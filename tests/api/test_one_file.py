@@ -46,6 +46,7 @@ def test_it_holds_the_replies_that_the_server_gives(client: Client, dumps: Path)
         (f"{top}/suspects", here),
         (f"{top}/nodes/{CAUSE}", here),
         (f"{top}/nodes/{CAUSE}/flow", here),
+        (f"{top}/nodes/{CAUSE}/source", here),
         (f"{top}/nodes/{CAUSE}/path", {**here, "hops": 2}),
         (f"{top}/nodes/{CAUSE}/reach", {**here, "buckets": 1500}),
         (f"{top}/figures/error-order", {**here, "node": CAUSE, "reduce": "max"}),

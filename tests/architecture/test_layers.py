@@ -97,6 +97,7 @@ REASONS: Final = {
             "backend/dumpscope/cli/dry_run.py",
             "backend/dumpscope/cli/find_call.py",
             "backend/dumpscope/cli/opening.py",
+            "backend/dumpscope/cli/commands/mcp.py",
             "backend/dumpscope/cli/commands/upload.py",
             "backend/dumpscope/cli/printing.py",
             "backend/dumpscope/cli/progress.py",

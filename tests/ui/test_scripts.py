@@ -157,6 +157,7 @@ def test_the_panels_stand_where_they_will_be_before_they_are_there(page: Page, a
     with holding(page, "(?:belowStrip|Controls|NotesPopup|ThemeMenu)") as release:
         page.goto(address)
         expect(page.get_by_test_id("reason")).to_be_visible()
+        expect(page.get_by_test_id("suspects")).to_be_visible()  # a reply of its own, and a line of the banner
         before = settled(page, places)
         release()
         expect(page.get_by_test_id("why")).to_be_visible()

@@ -155,6 +155,17 @@ class AsyncClient:
         """A call in one paragraph."""
         return await self._run(steps.explain(comparison, node, step, rank))
 
+    async def source(
+        self, comparison: Comparison | str, node: str, *, step: int | None = None, rank: int | None = None
+    ) -> dict[str, Any]:
+        """The lines of source around the line that made a call, of both sides beside each other (docs/rest.md)."""
+        return await self._run(steps.source(comparison, node, step, rank))
+
+    async def values(self, comparison: Comparison | str, pair: int, **query: Any) -> dict[str, Any]:
+        """Numbers of both sides around an element of a pair of tensors, the worst one if no other is named. pair: the `id` of an
+        item of `node` or `pairs`; query: at, axes, rows, columns (docs/rest.md)"""
+        return await self._run(steps.values(comparison, pair, query))
+
     def nodes(self, comparison: Comparison | str, **filters: Any) -> AsyncIterator[dict[str, Any]]:
         """Calls of one step and rank, all pages. filters: step, rank, verdict, api, q, sort, ...; `cls` for `class`"""
         return self._rows(f"/comparisons/{id_of(comparison)}/nodes", words(filters))

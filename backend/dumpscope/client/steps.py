@@ -164,6 +164,17 @@ def node(comparison: Comparison | str, name: str, step: int | None, rank: int | 
     return found
 
 
+def source(comparison: Comparison | str, name: str, step: int | None, rank: int | None) -> Steps[dict[str, Any]]:
+    place = f"{node_path(comparison, name)}/source"
+    found: dict[str, Any] = yield from get(place, {"step": step, "rank": rank})
+    return found
+
+
+def values(comparison: Comparison | str, pair: int, query: Query) -> Steps[dict[str, Any]]:
+    found: dict[str, Any] = yield from get(f"/comparisons/{id_of(comparison)}/pairs/{pair}/values", query)
+    return found
+
+
 def explain(comparison: Comparison | str, name: str, step: int | None, rank: int | None) -> Steps[str]:
     return str((yield from node(comparison, name, step, rank))["explanation"]["text"])
 

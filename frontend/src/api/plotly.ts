@@ -1,4 +1,4 @@
-/** plotly.js as the server's own plotly package ships it, loaded when the first figure is drawn. */
+/** plotly.js as the server's own plotly package ships it, run when the first figure is drawn. */
 import { IN_FILE } from "../base/inFile";
 import { apiUrl } from "./client";
 
@@ -24,6 +24,16 @@ declare global {
 }
 
 let loading: Promise<Plotly> | null = null;
+let asked = false;
+
+/** Has the script come beside what is drawn before the first plot; it is not run yet, and nothing waits for it. */
+export function fetchPlotly(): void {
+  if (IN_FILE || asked || loading) return;
+  asked = true;
+  const link = document.createElement("link");
+  Object.assign(link, { rel: "preload", as: "script", fetchPriority: "low", href: apiUrl("plotly.min.js") });
+  document.head.appendChild(link);
+}
 
 export function loadPlotly(): Promise<Plotly> {
   if (window.Plotly) return Promise.resolve(window.Plotly);

@@ -67,7 +67,7 @@ def _take_answer(held: Held, top: str, summary: dict[str, Any], units: list[Unit
     kept = [one for one in summary["units"] if (one["step"], one["rank"]) in here]
     body = json.dumps({**summary, "units": kept}, ensure_ascii=False).encode("utf-8", "replace")
     held.keep(f"{top}/summary", {}, 200, body)
-    for path in (f"{top}/origins", f"{top}/plan", "/api/health", "/api/metrics", "/api/rules"):
+    for path in (f"{top}/origins", f"{top}/plan", "/api/metrics", "/api/rules"):
         held.take(path)
     held.take(f"{top}/notes", limit=NOTES)
 
@@ -130,6 +130,7 @@ def _take_call(held: Held, top: str, unit: Unit, row: Row, *, alone: bool) -> An
     """What is said of a call; None where the server says nothing of it. alone: some calls were run alone"""
     names = dict.fromkeys((row["address"], row["name"]))
     node = held.take(f"{top}/nodes/{row['address']}", **unit.query)
+    held.take(f"{top}/nodes/{row['address']}/source", **unit.query)
     for name in names:
         held.take(f"{top}/nodes/{name}/flow", **unit.query)
         if alone:

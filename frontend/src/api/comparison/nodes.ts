@@ -1,6 +1,7 @@
 /** Calls of a comparison: rows of the list, one call, its data flow, one tensor pair. */
 import { keepPreviousData, type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
 import type { Filter, Sort } from "../../base/address/address";
+import { IN_FILE } from "../../base/inFile";
 import { api, readReply } from "../client";
 import { comparisonPath, type Unit } from "../records";
 import type { Flow, NodeRow, Page } from "../types";
@@ -163,7 +164,7 @@ export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: str
   return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }
 
-/** The source around the line that made a call, of both sides. */
+/** The source around the line that made a call, of both sides. A page in a file holds none. */
 export function useSource(id: string, unit: Unit | null, name: string) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "source", unit, name],
@@ -174,7 +175,7 @@ export function useSource(id: string, unit: Unit | null, name: string) {
           signal,
         }),
       ),
-    enabled: unit !== null,
+    enabled: unit !== null && !IN_FILE,
     placeholderData: keepPreviousData,
   });
 }

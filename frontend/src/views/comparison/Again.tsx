@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useCompareAgain } from "../../api/changes";
 import type { Comparison } from "../../api/types";
 import { navigate } from "../../base/address/location";
+import { IN_FILE } from "../../base/inFile";
 import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../../widgets/basic/States";
 import classes from "./ComparisonView.module.css";
@@ -29,7 +30,7 @@ export function OlderResult({ comparison }: { comparison: Comparison }) {
   return (
     <div className={classes.older} data-testid="older-result">
       <span>{t("comparison.older")}</span>
-      <Again comparison={comparison} />
+      {!IN_FILE && <Again comparison={comparison} />}
     </div>
   );
 }

@@ -1,6 +1,7 @@
-import { memo, type ReactNode, useRef, useState } from "react";
+import { memo, type ReactNode, useEffect, useRef, useState } from "react";
 import { fetchByName, useStrip } from "../../api/comparison/nodes";
 import { useReach } from "../../api/comparison/suspects";
+import { fetchPlotly } from "../../api/plotly";
 import type { Comparison } from "../../api/types";
 import { KEY_HELP } from "../../base/address/keys";
 import { MARKS } from "../../base/comparison/verdicts";
@@ -12,7 +13,7 @@ import { Boundary, Failure } from "../../widgets/basic/States";
 import { useKeys } from "../../widgets/basic/useKeys";
 import { useWidth } from "../../widgets/basic/useWidth";
 import { lazyPart, useIdlePreload } from "../../widgets/late/lazyPart";
-import { usePainted } from "../../widgets/late/painted";
+import { painted, usePainted } from "../../widgets/late/painted";
 import { OrderStrip } from "../../widgets/lists/OrderStrip";
 import { WordMark } from "../../widgets/marks/Mark";
 import { Header } from "../../widgets/page/Header";
@@ -146,6 +147,9 @@ function Rest() {
   const answered = summary !== undefined || summaryProblem !== null;
   usePainted(answered);
   useIdlePreload(AT_REST, answered);
+  useEffect(() => {
+    if (answered) void painted.then(fetchPlotly);
+  }, [answered]);
   return null;
 }
 

@@ -22,12 +22,13 @@ import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
-import { CoverageNotes, NotFullyJudged, NotJudgedToo } from "./Coverage";
+import { NotFullyJudged, NotJudgedToo } from "./Coverage";
 import { OriginPrecheck } from "./OriginPrecheck";
 import { Suspects } from "./Suspects";
 
 // What only some results have, and what opens from the banner.
 const GoldenOff = lazyPart(async () => (await import("./GoldenOff")).GoldenOff);
+const CoverageNotes = lazyPart(async () => (await import("./CoverageNotes")).CoverageNotes, { late: true });
 const PlanNotes = lazyPart(async () => (await import("../plan/PlanNotes")).PlanNotes, { late: true });
 const UnitMatrix = lazyPart(async () => (await import("./UnitMatrix")).UnitMatrix, { late: true });
 const OlderResult = lazyPart(async () => (await import("../Again")).OlderResult);

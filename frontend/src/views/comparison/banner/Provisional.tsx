@@ -3,6 +3,7 @@ import { useCompareAgain } from "../../../api/changes";
 import { useDump } from "../../../api/records";
 import type { Comparison, Dump } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
+import { IN_FILE } from "../../../base/inFile";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Failure } from "../../../widgets/basic/States";
@@ -31,10 +32,20 @@ export function Provisional({ comparison }: { comparison: Comparison }) {
           })}{" "}
         </span>
       ))}
-      {t(ended ? "watch.grewEnded" : "watch.grewOn")}{" "}
-      <Button variant="default" size="compact-xs" loading={again.isPending} onClick={start} data-testid="grew-again">
-        {t("comparison.again")}
-      </Button>
+      {!IN_FILE && (
+        <>
+          {t(ended ? "watch.grewEnded" : "watch.grewOn")}{" "}
+          <Button
+            variant="default"
+            size="compact-xs"
+            loading={again.isPending}
+            onClick={start}
+            data-testid="grew-again"
+          >
+            {t("comparison.again")}
+          </Button>
+        </>
+      )}
       {again.error && <Failure problem={again.error} />}
     </div>
   );

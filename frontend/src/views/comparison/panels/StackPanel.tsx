@@ -1,5 +1,6 @@
 import { useSource } from "../../../api/comparison/nodes";
 import { onlySide } from "../../../base/comparison/unmatched";
+import { IN_FILE } from "../../../base/inFile";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { SourceLines, useNoSource } from "../../../widgets/source/SourceLines";
@@ -49,7 +50,7 @@ export function StackPanel({ node }: SectionProps) {
       ) : source ? (
         <SourceLines source={source} stale={isPlaceholderData} origin={ORIGINS.has(node.cls)} />
       ) : (
-        <Loading />
+        !IN_FILE && <Loading />
       )}
     </section>
   );
