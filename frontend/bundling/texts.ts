@@ -23,8 +23,6 @@ const PREFIX = "virtual:texts/";
  */
 const ANSWERS =
   /^(?:advice|amounts|argument|count|counted|coverage|distance|domain|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
-/** Words without an id that the answer may need, in their section; what a file is that is no dump is said elsewhere. */
-const FIRST_WORDS: Readonly<Record<string, readonly string[]>> = { kinds: ["problems", "errors"] };
 
 export function texts(): Plugin {
   return {
@@ -47,13 +45,9 @@ export function take({ said, ui, ...words }: Catalogue, language: string, first:
   const page = pick(ui, "", (key) => isFirst(key) === first) ?? {};
   if (language === "en") return { ui: page };
   const sentences = Object.fromEntries(Object.entries(said).filter(([key]) => ANSWERS.test(key) === first));
-  const others: Record<string, unknown> = {};
-  for (const [section, held] of Object.entries(words)) {
-    const groups = FIRST_WORDS[section];
-    if (groups) others[section] = split(held as Tree, (group) => groups.includes(group) === first);
-    else if (!first) others[section] = held;
-  }
-  return { ui: page, said: sentences, ...others };
+  // Of words without an id, the answer may need what kinds of problems mean.
+  const kinds = { problems: (words.kinds as Tree).problems };
+  return { ui: page, said: sentences, ...(first ? { kinds } : words) };
 }
 
 /** Says of a text's path whether the sources of the answer name it, whole or as a template with a hole. */
@@ -73,10 +67,6 @@ function firstTexts(): (key: string) => boolean {
     const stem = key.replace(/_(?:one|other)$/, "");
     return whole.has(key) || whole.has(stem) || holed.some((pattern) => pattern.test(stem));
   };
-}
-
-function split(tree: Tree, wanted: (key: string) => boolean): Tree {
-  return Object.fromEntries(Object.entries(tree).filter(([key]) => wanted(key)));
 }
 
 function pick(tree: Tree, before: string, wanted: (key: string) => boolean): Tree | null {

@@ -10,7 +10,7 @@ export interface Part {
   /** Sentences of the server, by their ids. */
   said?: Words;
   /** Words that the server sends without an id. */
-  kinds?: Readonly<Partial<Record<"problems" | "errors" | "foreign", Words>>>;
+  kinds?: Readonly<Record<"problems" | "errors" | "foreign", Words>>;
   figures?: Words;
   plotly?: Words;
 }
@@ -42,7 +42,6 @@ export function addTexts(language: Language, part: Part): void {
   const before = here[language];
   here[language] = { ...before, ...part, ui: merge(before.ui, part.ui) };
   if (part.said) here[language].said = { ...before.said, ...part.said };
-  if (part.kinds) here[language].kinds = { ...before.kinds, ...part.kinds };
 }
 
 function merge(one: Tree, other: Tree): Tree {
