@@ -19,10 +19,10 @@ const FOLDER = resolve(import.meta.dirname, "../../backend/dumpscope/texts");
 const PREFIX = "virtual:texts/";
 /**
  * Sections of the server's sentences that the answer is said with: causes, advice, settings, what was not judged. All others come behind it, with the
- * parts that show them; of an error or a problem the banner says in a word what it is until then.
+ * parts that show them; until then an error or a problem is told in English.
  */
 const ANSWERS =
-  /^(?:advice|amounts|argument|count|counted|coverage|distance|domain|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
+  /^(?:advice|amounts|argument|count|counted|coverage|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
 
 export function texts(): Plugin {
   return {
@@ -45,9 +45,7 @@ export function take({ said, ui, ...words }: Catalogue, language: string, first:
   const page = pick(ui, "", (key) => isFirst(key) === first) ?? {};
   if (language === "en") return { ui: page };
   const sentences = Object.fromEntries(Object.entries(said).filter(([key]) => ANSWERS.test(key) === first));
-  // Of words without an id, the answer may need what kinds of problems mean.
-  const kinds = { problems: (words.kinds as Tree).problems };
-  return { ui: page, said: sentences, ...(first ? { kinds } : words) };
+  return { ui: page, said: sentences, ...(first ? {} : words) };
 }
 
 /** Says of a text's path whether the sources of the answer name it, whole or as a template with a hole. */
