@@ -18,6 +18,9 @@ from dumpscope.settings import Settings
 
 BASE = "http://127.0.0.1:8000"
 
+ERROR_KEYS = {"type", "title", "error", "detail", "hint", "status", "said", "hint_said"}
+"""Of the one body that every error has."""
+
 Client = TestClient
 Make = Callable[..., Settings]
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from api.conftest import Client
+from api.conftest import ERROR_KEYS, Client
 from dumpscope.api.replies import encode_cursor
 
 WORDS = st.one_of(
@@ -32,7 +32,7 @@ def sound(reply: Any) -> None:
     assert len(reply.content) <= 200_000
     if reply.status_code >= 400:
         body = reply.json()
-        assert set(body) == {"error", "detail", "hint", "status", "said", "hint_said"}
+        assert set(body) == ERROR_KEYS
         assert body["status"] == reply.status_code
 
 

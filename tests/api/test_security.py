@@ -39,6 +39,7 @@ def test_nothing_is_answered_without_the_token(guarded: Client) -> None:
         reply = guarded.get(address)
         assert reply.status_code == 401, address
         assert reply.json() == {
+            "type": "urn:dumpscope:error:unauthorized", "title": "Unauthorized",
             "error": "unauthorized", "detail": "This server asks for a token.", "status": 401,
             "hint": "send Authorization: Bearer TOKEN, or open the page once with ?token=TOKEN",
             "said": [{"id": "api.server_asks_token", "values": {}}],

@@ -16,6 +16,7 @@ from dumpscope.index.dumps.catalogue import change_dump, count_dumps, create_dum
 from dumpscope.index.store import database as store, tables
 from dumpscope.index.store.database import Database, insert, sqlite_url
 from dumpscope.index.store.jobs import JobTable
+from index.databases import KINDS
 
 
 def register_many(url: str, label: str, count: int) -> None:
@@ -154,9 +155,10 @@ def test_a_role_belongs_to_one_process_until_it_ends(database: Database) -> None
     second.close()
 
 
+@pytest.mark.parametrize(
+    "database", KINDS[1:], indirect=True
+)  # SQLite's role is the lock of a file, which nobody takes away
 def test_a_role_whose_session_the_database_lost_is_taken_anew(database: Database) -> None:
-    if database.kind == "sqlite":
-        pytest.skip("a lock of a file lasts as long as its process")
     first, second = Database(database.url), Database(database.url)
     assert first.lead("watch")
     with second.write() as connection:
