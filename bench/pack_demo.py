@@ -32,6 +32,8 @@ def pack(dumps: Path, archive: Path) -> None:
                     content = path.read_bytes()
                     if path.suffix == ".json":
                         content = neutral(path.name, content, dumps)
+                    elif path.suffix == ".jsonl":
+                        content = neutral_lines(content)
                     entry = tarfile.TarInfo(f"{part}/step0/{PROCESS}/{path.relative_to(rank).as_posix()}")
                     entry.size = len(content)
                     entry.mode = 0o644
@@ -44,6 +46,14 @@ def neutral(name: str, content: bytes, dumps: Path) -> bytes:
     if name == "run.json":
         value |= {"pid": 1, "host": "demo"}
     return json.dumps(value, indent=1).encode()
+
+
+def neutral_lines(content: bytes) -> bytes:
+    """Source files with the names that the neutral call stacks give them."""
+    lines = [json.loads(line) for line in content.splitlines()]
+    for line in lines:
+        line["file"] = re.sub(r"^/\S*/dumpscope_capture/", "/home/user/dumpscope_capture/", line["file"])
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def _neutral(value: Any, dumps: str) -> Any:

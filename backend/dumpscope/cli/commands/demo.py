@@ -40,7 +40,9 @@ def demo(
         database = Database.open(chosen.database)
         try:
             known = [
-                row.id for _, row in list_comparisons(database, q=NAME) if row.name == NAME and row.status == "done"
+                row.id
+                for _, row in list_comparisons(database, q=NAME)
+                if row.name == NAME and row.status == "done" and row.answer is not None and not row.answer.older
             ]
             comparison = known[0] if known else save_comparison(database, outcome, options, name=NAME)
         finally:
