@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dumpscope.domain.records import DumpIndex, Header, RankRef, join_words
 from dumpscope.errors import CancelledError, Problem, UnreadableError
@@ -77,8 +79,23 @@ def ingest_dump(
     read = [ref for ref, entry in zip(refs, found, strict=True) if entry.header is not None]
     kept = DumpIndex(root=layout.root, ranks=read, problems=[])
     problems += import_beside(work.database, dump_id, path)
-    change_dump(
+    mark_ready(
         work.database,
+        dump_id,
+        headers,
+        steps=kept.steps,
+        ranks=kept.rank_numbers,
+        nodes=sum(entry.nodes for entry in found),
+        items=sum(entry.items for entry in found),
+        bytes=sum(entry.bytes for entry in found),
+        problems=problems,
+    )
+
+
+def mark_ready(database: Database, dump_id: str, headers: Collection[Header], **totals: Any) -> None:
+    """Mark a dump ready, with what the headers of its ranks say together. totals: its other columns"""
+    change_dump(
+        database,
         dump_id,
         status="ready",
         error=None,
@@ -86,12 +103,7 @@ def ingest_dump(
         task=join_words(header.task for header in headers),
         level=join_words(header.level for header in headers),
         summary=join_words(header.summary for header in headers),
-        steps=kept.steps,
-        ranks=kept.rank_numbers,
-        nodes=sum(entry.nodes for entry in found),
-        items=sum(entry.items for entry in found),
-        bytes=sum(entry.bytes for entry in found),
-        problems=problems,
+        **totals,
     )
 
 

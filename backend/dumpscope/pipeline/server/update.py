@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from dumpscope.domain.records import RankRef, join_words
+from dumpscope.domain.records import RankRef
 from dumpscope.errors import Problem, UnreadableError
-from dumpscope.index.dumps.catalogue import change_dump, get_dump, rank_totals
+from dumpscope.index.dumps.catalogue import get_dump, rank_totals
 from dumpscope.index.dumps.load_rank import rank_headers
-from dumpscope.pipeline.server.ingest import Ingested, first_per_rank, ingest_rank
+from dumpscope.pipeline.server.ingest import Ingested, first_per_rank, ingest_rank, mark_ready
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
 from dumpscope.readers import discover
 from dumpscope.texts import say
@@ -49,15 +49,10 @@ def update_dump(
         why = problems[0].message if problems else say("pipeline.no_rank_found")
         raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=before.path)
     totals = rank_totals(database, dump_id)
-    change_dump(
+    mark_ready(
         database,
         dump_id,
-        status="ready",
-        error=None,
-        framework=join_words(header.framework for header in headers),
-        task=join_words(header.task for header in headers),
-        level=join_words(header.level for header in headers),
-        summary=join_words(header.summary for header in headers),
+        headers,
         steps=totals.steps,
         ranks=totals.ranks,
         nodes=totals.nodes,
