@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from dumpscope.ptdbg.reader.lines import LINE_LIMIT, Data, Stack, looks_like_lines, read_lines
+from dumpscope.ptdbg.reader.lines import Data, Stack, looks_like_lines, read_lines
+from dumpscope.readers.text_lines import LINE_LIMIT
 
 A = ["Functional_relu_0_forward_input.0", 1, [], "torch.float32", [2, 3], [1.0, -1.0, 0.5]]
 B = ["Torch.add.1.backward.output", 0, [], "torch.float16", [], [0.0, 0.0, 0.0, 2.0]]

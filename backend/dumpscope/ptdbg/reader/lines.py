@@ -10,17 +10,15 @@ record, every place that may begin one is tried, and the rest is reported with i
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
+from dumpscope.readers.text_lines import Note, raw_lines
 from dumpscope.texts import say
 
-LINE_LIMIT: Final = 16 << 20
-"""Bytes of one line; a real one has some hundred, a call stack some ten thousand."""
 EFFORT: Final = 1 << 20, 16
 """Letters of a broken line that are looked at in vain before the rest of it is given up: so many, and as often as it is long."""
 
@@ -30,9 +28,6 @@ _BEGIN: Final = re.compile(r'\[\s*"')
 _OPENS: Final = re.compile(rb'(?m)^[ \t]*\[\s*"[^"\r\n]{1,2000}(?:forward|backward)[^"\r\n]{0,200}"\s*,')
 _FRAMES: Final = "stack_info"
 _DECODER: Final = json.JSONDecoder(strict=False)
-
-Note = Callable[[str, str, str], None]
-"""Called with the place in the file, a problem kind and a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +61,15 @@ def looks_like_lines(head: bytes) -> bool:
 
 def read_lines(stream: BinaryIO, note: Note) -> Iterator[Data | Stack]:
     """Every whole record of a file, in order; what is not one is noted."""
-    number = 0
-    with io.BufferedReader(stream, 1 << 20) as lines:  # type: ignore[type-var]
-        while raw := lines.readline(LINE_LIMIT + 1):
-            number += 1
-            if len(raw) > LINE_LIMIT:
-                note(
-                    f"line {number}", "limit", say("readers.line_longer_than_mib_skipped", line_limit=LINE_LIMIT >> 20)
-                )
-                while raw and not raw.endswith(b"\n"):
-                    raw = lines.readline(LINE_LIMIT)
-                continue
-            if number == 1 and raw.startswith(_BOM):
-                note("line 1", "bom", say("readers.file_begins_byte_order_mark_skipped"))
-                raw = raw.removeprefix(_BOM)
-            text = raw.strip(_BLANK)
-            if not text:
-                continue
-            record = _whole(text)
-            if record is not None:
-                yield record
-            else:
-                yield from _recover(text.decode("utf-8", "replace"), number, not raw.endswith(b"\n"), note)
+    for number, raw in raw_lines(stream, note):
+        text = raw.strip(_BLANK)
+        if not text:
+            continue
+        record = _whole(text)
+        if record is not None:
+            yield record
+        else:
+            yield from _recover(text.decode("utf-8", "replace"), number, not raw.endswith(b"\n"), note)
 
 
 def _whole(text: bytes) -> Data | Stack | None:
