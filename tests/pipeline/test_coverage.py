@@ -360,3 +360,24 @@ def test_no_gradient_of_a_checkpointed_run_is_left_unjudged(tmp_path: Path) -> N
         assert coverage.missing == 0
         assert exit_status(outcome) == 0
         assert not any("Functional" in name and "backward" in name for name in alone)
+
+
+def test_what_a_module_received_counts_as_followed_by_the_calls_in_it(tmp_path: Path) -> None:
+    """The module stands behind its calls in the file; an input without numbers is no end of what was judged."""
+    bare = {"type": "torch.Tensor", "dtype": "torch.int64", "shape": [4], "Max": None, "Min": None, "Mean": None, "Norm": None,
+            "requires_grad": False}  # fmt: skip
+    known = {**bare, "dtype": "torch.float32", "Max": 1.0, "Min": 0.0, "Mean": 0.5, "Norm": 1.0}
+    data = {
+        "Module.a.Inner.forward.0": {"input_args": [bare], "input_kwargs": {}, "output": [known]},
+        "Module.Net.forward.0": {"input_args": [bare], "input_kwargs": {}, "output": [known]},
+    }
+    rank = tmp_path / "step0" / "rank0"
+    rank.mkdir(parents=True)
+    (rank / "construct.json").write_text(
+        json.dumps({"Module.Net.forward.0": None, "Module.a.Inner.forward.0": "Module.Net.forward.0"})
+    )
+    (rank / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L0", "data": data}))
+    assert covered(compared(tmp_path, tmp_path)).complete
+    del data["Module.Net.forward.0"]["output"], data["Module.a.Inner.forward.0"]["output"]
+    (rank / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L0", "data": data}))
+    assert not covered(compared(tmp_path, tmp_path)).complete

@@ -44,11 +44,12 @@ def find_reasons(unit: Unit) -> Int8:
     nothing = unjudged & (outcome == Outcome.NO_DATA)
     measured = judged & np.isin(reasons, (Reason.TENSOR, Reason.STATISTICS, Reason.HASH))
     last = int(context.pair[measured].max(initial=-1)) if measured.any() else -1
+    unfollowed = _find_unfollowed(unit, measured, last)
     joined = bool(unit.target.ref.joined or unit.golden.ref.joined)
     reasons[nothing] = Reason.OBJECT
     nothing &= context.kind == Kind.TENSOR
     reasons[nothing] = Reason.JOINED if joined else Reason.NO_NUMBER
-    reasons[nothing & ~np.bool_(joined) & (context.pair > last)] = Reason.UNSTORED
+    reasons[nothing & ~np.bool_(joined) & unfollowed] = Reason.UNSTORED
     reasons[nothing & context.shape_differs] = Reason.AMOUNTS
     alone = ~context.both
     bare = (not len(unit.target.items), not len(unit.golden.items))
@@ -63,6 +64,19 @@ def find_reasons(unit: Unit) -> Int8:
     _mark_left_out(unit, reasons)
     reasons[list(facts.errors)] = Reason.UNREADABLE
     return reasons
+
+
+def _find_unfollowed(unit: Unit, measured: Bool, last: int) -> Bool:
+    """Item pairs after which nothing was measured. What a module received was there before the calls in it, behind which the
+    module stands in the file. last: the last node pair of which something was measured"""
+    context, tree = unit.context, unit.tree
+    begin = np.full(len(unit.pairs), -1, np.int64)
+    known = tree.pair >= 0
+    begin[tree.pair[known]] = tree.order[known]
+    late = int(begin[context.pair[measured]].max(initial=-1)) if measured.any() else -1
+    received = np.isin(context.role, (Role.INPUT, Role.KWARG))
+    unfollowed: Bool = (context.pair > last) & ~(received & (begin[context.pair] < late))
+    return unfollowed
 
 
 def _mark_left_out(unit: Unit, reasons: Int8) -> None:
