@@ -75,7 +75,9 @@ REASONS: Final = {
             "backend/dumpscope/match/operators/operations.py",
             "backend/dumpscope/pipeline/compare/provisional.py",
         ),
-        "one way of reading, which the readers of two kinds of logs share": ("backend/dumpscope/readers/text_lines.py",),
+        "one way of reading, which the readers of two kinds of logs share": (
+            "backend/dumpscope/readers/text_lines.py",
+        ),
         "one route, command or middleware": (
             "backend/dumpscope/api/cancellable.py",
             "backend/dumpscope/api/comparisons.py",

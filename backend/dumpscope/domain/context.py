@@ -8,6 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import ItemPairs, Method, NodePairs
 from dumpscope.domain.records import (
+    STATISTICS,
     Bool,
     Direction,
     Float64,
@@ -21,6 +22,8 @@ from dumpscope.domain.records import (
     UInt8,
 )
 from dumpscope.domain.unread.memory import unread
+
+_NORM = STATISTICS.index("Norm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,9 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
     apis, api = _apis(target, golden, pairs)
+    t_state, g_state = _states(target.items, t), _states(golden.items, g)
+    if target.ref.traits.magnitude_sum != golden.ref.traits.magnitude_sum:
+        t_state[:, _NORM] = g_state[:, _NORM] = State.ABSENT
     codes = {name: code for code, name in enumerate(dtypes)}
     return Context(
         pair=items.pair,
@@ -109,9 +115,9 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         & (_take(target.items.requires_grad, t, -1) != _take(golden.items.requires_grad, g, -1)),
         elements=np.where(shape >= 0, sizes[shape] if len(sizes) else -1, -1),
         t_stats=_rows(target.items, t),
-        t_state=_states(target.items, t),
+        t_state=t_state,
         g_stats=_rows(golden.items, g),
-        g_state=_states(golden.items, g),
+        g_state=g_state,
         apis=apis,
         api=api,
         nodes=len(pairs),

@@ -188,6 +188,9 @@ def join_words(words: Iterable[str]) -> str:
     return ", ".join(sorted({word for word in words if word}))
 
 
+UNKNOWN_CLASS: Final = "Module"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What a dump format can record. Matching, judging and tables ask these, never for the format's name.
@@ -197,6 +200,8 @@ class Traits:
     ptdbg_names: names of nodes are ptdbg's; they match other formats in msprobe's form
     filtered: a switch leaves out numbers, tensors of whole numbers, and those without dimensions, of every call
     stacks_inside: call stacks stand between the records, not in a file of their own
+    bare_modules: of modules the paths are known and not the classes, in whose place UNKNOWN_CLASS stands
+    magnitude_sum: Norm is the sum of the magnitudes, which is not compared with the Norm of other formats
     """
 
     all_arguments: bool = True
@@ -204,6 +209,8 @@ class Traits:
     ptdbg_names: bool = False
     filtered: bool = False
     stacks_inside: bool = False
+    bare_modules: bool = False
+    magnitude_sum: bool = False
 
 
 _PTDBG: Final = Traits(all_arguments=False, numbered_items=True, ptdbg_names=True, filtered=True, stacks_inside=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from dumpscope.domain.records import Direction, NodeKind
+from dumpscope.domain.records import UNKNOWN_CLASS, Direction, NodeKind
 from dumpscope.match.sides import Side, module_path
 
 ANYWHERE: Final = frozenset(
@@ -34,7 +34,11 @@ Unwrap = Callable[[str], str]
 
 def take_off(target: Side, golden: Side) -> None:
     """Rename the modules of both sides to the names that they have without wrappers, where these are the same on more of them;
-    and set the calls of wrappers that only one side has aside."""
+    and set the calls of wrappers that only one side has aside. Where one side does not know classes, paths alone count."""
+    bare = [side.dump.ref.traits.bare_modules for side in (target, golden)]
+    if any(bare):
+        for side in (target, golden):
+            _rename(side, _without_class)
     labels = _module_labels(target), _module_labels(golden)
     if labels[0] == labels[1] or not any(_has_words(label) for side in labels for label in side):
         return
@@ -120,6 +124,11 @@ def _unwrapper(anywhere: frozenset[str], leading: list[str]) -> Unwrap:
     return unwrap
 
 
+def _without_class(label: str) -> str:
+    path = module_path(label)
+    return f"{path}.{UNKNOWN_CLASS}" if path else label
+
+
 def _set_aside(side: Side, unwrap: Unwrap, other: set[str]) -> None:
     """Mark the calls of wrappers, and hand what they call to the module around them. other: labels of the other side"""
     inner = {module_path(unwrap(label)) for label in _module_labels(side) if unwrap(label) in other}
@@ -161,7 +170,7 @@ def _rename(side: Side, unwrap: Unwrap) -> None:
         if kind not in (NodeKind.MODULE, NodeKind.GRADIENT) or unwrap(side.label[entry]) == side.label[entry]:
             continue
         plain = unwrap(side.label[entry])
-        side.wrapped[plain] = side.label[entry]
+        side.wrapped[plain] = side.wrapped.get(side.label[entry], side.label[entry])
         head, label, tail = names[entry].partition(side.label[entry])
         names[entry] = f"{head}{plain}{tail}" if label else names[entry]
         side.label[entry] = plain

@@ -23,6 +23,9 @@ BUILT_IN: Final = (
     "dumpscope.readers.msprobe.format:MSPROBE",
     "dumpscope.ptdbg.reader.formats:PTDBG",
     "dumpscope.ptdbg.reader.formats:CASES",
+    "dumpscope.readers.recordings.debug_mode:DEBUG_MODE",
+    "dumpscope.readers.recordings.torchtitan_log:TORCHTITAN",
+    "dumpscope.readers.recordings.module_tree:MODULE_TREE",
 )
 """By name, as no module here may import a format: formats import this one, and ptdbg's can be taken out."""
 
