@@ -24,7 +24,8 @@ LONGEST_MEDIAN: Final = 200
 SHORT: Final = 60
 
 CROWDED: Final = {
-    "capture/dumpscope_capture/ptdbg": "one legacy interface, kept apart so that it can be dropped as one folder"
+    "capture/dumpscope_capture/ptdbg": "one legacy interface, kept apart so that it can be dropped as one folder",
+    "backend/dumpscope/cli/commands": "one file per command, as many as there are commands",
 }
 REASONS: Final = {
     name: reason

@@ -42,7 +42,7 @@ def take_off(target: Side, golden: Side) -> None:
     labels = _module_labels(target), _module_labels(golden)
     if labels[0] == labels[1] or not any(_has_words(label) for side in labels for label in side):
         return
-    chosen = _choose(*labels)
+    chosen = choose(*labels)
     if chosen is None:
         return
     plain = [{unwrap(label) for label in some} for unwrap, some in zip(chosen, labels, strict=True)]
@@ -61,7 +61,7 @@ def _has_words(label: str) -> bool:
     return any(word in ANYWHERE or word in LEADING or word == INNER for word in label.split("."))
 
 
-def _choose(target: set[str], golden: set[str]) -> tuple[Unwrap, Unwrap] | None:
+def choose(target: set[str], golden: set[str]) -> tuple[Unwrap, Unwrap] | None:
     """The renames of both sides after which most labels agree, and fewest others are left; None where the labels as they stand do
     as well."""
     best: tuple[Unwrap, Unwrap] | None = None

@@ -55,8 +55,8 @@ class Pair:
     __slots__ = ("_golden", "_step", "_target", "readable", "size")
 
     def __init__(self, target: Raw, golden: Raw) -> None:
-        self._target = _Side(target, _file_of(target))
-        self._golden = _Side(golden, _file_of(golden))
+        self._target = _Side(target, file_of(target))
+        self._golden = _Side(golden, file_of(golden))
         self.size = target.size
         sides = self._target, self._golden
         mapped = any(side.file is not None for side in sides)
@@ -108,7 +108,7 @@ def address(values: Raw) -> int:
     return int(values.__array_interface__["data"][0])
 
 
-def _file_of(array: Raw) -> tuple[Readable, int] | None:
+def file_of(array: Raw) -> tuple[Readable, int] | None:
     """The mapped file of an array, and the position of its first element in bytes."""
     base: Any = array.base
     while base is not None and not hasattr(base, "read_into"):  # isinstance of a protocol takes 8 us

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,14 +33,52 @@ def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool 
     if target.flags.f_contiguous and golden.flags.f_contiguous and not target.flags.c_contiguous:
         facts = compare_tensors(target.T, golden.T, threads=threads, detail=detail)
         return replace(facts, worst_index=facts.worst_index[::-1]) if facts.worst_index else facts
-    whole = _measure(target, golden, plan, threads, detail)
+    whole = _measure(target, golden, plan, threads, detail, target.size >= SAMPLED_FROM)
     where = index_of(whole.max_at, target.shape) if whole.max_at >= 0 else None
     worst = None if where is None else (_scalar(target[where]), _scalar(golden[where]))
     return _facts(whole, _norms(whole, target, golden, plan), plan, where, worst, detail=detail)
 
 
-def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -> Partial:
-    sampled = target.size >= SAMPLED_FROM
+Blocks = Iterable[tuple[Raw, Raw]]
+"""Consecutive blocks of two tensors in C order, both of one shape."""
+
+
+def compare_blocks(
+    blocks: Callable[[], Blocks],
+    dtypes: tuple[np.dtype[Any], np.dtype[Any]],
+    shape: tuple[int, ...],
+    *,
+    threads: int = 1,
+    detail: bool = True,
+) -> TensorFacts:
+    """Measure two tensors that are never whole in memory. A block may be used again as soon as the next one is asked for.
+
+    blocks: gives all of them, and may be called a second time (numbers of float64 near its limits)
+    shape: of both tensors
+    """
+    plan = numpy_kernel.plan_pair(*dtypes)
+    sampled = math.prod(shape) >= SAMPLED_FROM
+    whole = Partial()
+    worst: tuple[Scalar, Scalar] | None = None
+    start = 0
+    for target, golden in blocks():
+        part = _measure(target, golden, plan, threads, detail, sampled)
+        if part.max_at >= 0 and (worst is None or part.max_abs > whole.max_abs):
+            inside = index_of(part.max_at, target.shape)
+            worst = _scalar(target[inside]), _scalar(golden[inside])
+        part.max_at += start if part.max_at >= 0 else 0
+        whole = merge([whole, part]) if start else part
+        start += target.size
+    sums = (whole.targets, whole.goldens, whole.differences)
+    if plan.scaled and whole.max_abs > 0 and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
+        norms = _scaled_norms(whole.max_abs, blocks, plan)
+    else:
+        norms = _plain_norms(whole)
+    where = index_of(whole.max_at, shape) if whole.max_at >= 0 else None
+    return _facts(whole, norms, plan, where, worst, detail=detail)
+
+
+def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool, sampled: bool) -> Partial:
     if not (target.flags.c_contiguous and golden.flags.c_contiguous):
         return _scattered(target, golden, plan, detail=detail, sampled=sampled)
     if target.size == 0:
@@ -132,7 +170,11 @@ class Norms:
 def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
     sums = (whole.targets, whole.goldens, whole.differences)
     if plan.scaled and whole.max_abs > 0 and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
-        return _scaled_norms(whole.max_abs, target, golden, plan)
+        return _scaled_norms(whole.max_abs, lambda: [(target, golden)], plan)
+    return _plain_norms(whole)
+
+
+def _plain_norms(whole: Partial) -> Norms:
     return Norms(
         products=whole.products,
         target=math.sqrt(whole.targets),
@@ -141,17 +183,22 @@ def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
     )
 
 
+def _all(blocks: Callable[[], Blocks], plan: Plan) -> Iterator[tuple[Raw, Raw]]:
+    for target, golden in blocks():
+        yield from _blocks(target, golden, plan)
+
+
 @np.errstate(all="ignore")
-def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms:
+def _scaled_norms(max_abs: float, blocks: Callable[[], Blocks], plan: Plan) -> Norms:
     """Norms of float64 data whose squares may exceed float64: two more passes over the data, scaled by powers of two."""
-    tops = [numpy_kernel.largest_components(first, second, plan) for first, second in _blocks(target, golden, plan)]
+    tops = [numpy_kernel.largest_components(first, second, plan) for first, second in _all(blocks, plan)]
     top_target, top_golden = max(top for top, _ in tops), max(top for _, top in tops)
     powers = (
         math.frexp(top_target)[1],
         math.frexp(top_golden)[1],
         math.frexp(max_abs)[1] if max_abs < math.inf else math.frexp(max(top_target, top_golden))[1] + 1,
     )
-    rows = [numpy_kernel.scaled_sums(first, second, plan, powers) for first, second in _blocks(target, golden, plan)]
+    rows = [numpy_kernel.scaled_sums(first, second, plan, powers) for first, second in _all(blocks, plan)]
     products, targets, goldens, deltas = (math.fsum(column) for column in zip(*rows, strict=True))
     return Norms(
         products=products,

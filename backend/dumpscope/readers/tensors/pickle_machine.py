@@ -9,7 +9,7 @@ Opcodes follow the public description in `pickletools`; the ones of protocols 2 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -65,7 +65,7 @@ class Machine:
         pos: int,
         table: Mapping[bytes, Any],
         persistent: Callable[[Any], Any],
-        unknown: Callable[[bytes], NoReturn],
+        unknown: Callable[[bytes], Any],
     ) -> None:
         self.data = data
         self.pos = pos
@@ -99,16 +99,20 @@ def run(
     persistent: Callable[[Any], Any],
     *,
     start: int = 0,
-    unknown: Callable[[bytes], NoReturn] = no_global,
+    unknown: Callable[[bytes], Any] = no_global,
+    operations: Sequence[Operation | None] = (),
+    steps: int = MAX_STEPS,
 ) -> tuple[Any, int]:
     """Interpret one pickle that begins at `start`; returns its value and the byte after its STOP.
 
+    unknown: what stands for a global that the table lacks; raises TensorError where nothing may
+    operations: the function of every opcode, those of tensor files unless given; steps: most opcodes
     Raises TensorError: refused (an opcode, a global or a size that tensor data never has) or damaged.
     """
     machine = Machine(data, start, table, persistent, unknown)
-    operations = _OPERATIONS
+    operations = operations or _OPERATIONS
     try:
-        for _ in range(MAX_STEPS):
+        for _ in range(steps):
             code = data[machine.pos]
             machine.pos += 1
             if code == 0x2E:  # STOP
@@ -119,10 +123,11 @@ def run(
             operation(machine)
     except (IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
         raise damaged(say("readers.nonsense_byte", pos=machine.pos)) from error
-    raise refused(say("readers.takes_more_than_steps", max_steps=f"{MAX_STEPS:,}"))
+    raise refused(say("readers.takes_more_than_steps", max_steps=f"{steps:,}"))
 
 
-# One function an opcode.
+Operation = Callable[[Machine], None]
+"""One opcode."""
 
 
 def _proto(m: Machine) -> None:
@@ -154,9 +159,7 @@ def _stack_global(m: Machine) -> None:
 
 def _push_global(m: Machine, name: bytes) -> None:
     found = m.globals.get(name)
-    if found is None:
-        m.unknown(name)
-    m.stack.append(found)
+    m.stack.append(m.unknown(name) if found is None else found)
 
 
 def _reduce(m: Machine) -> None:
@@ -368,3 +371,8 @@ _BY_CODE: Final[dict[int, Callable[[Machine], None]]] = {
     0x7D: _empty_dict, 0x64: _dict, 0x73: _setitem, 0x75: _setitems,
 }  # fmt: skip
 _OPERATIONS: Final = tuple(_BY_CODE.get(code) for code in range(256))
+
+
+def extended(more: Mapping[int, Operation]) -> tuple[Operation | None, ...]:
+    """The operations of tensor files, with others beside or in place of them."""
+    return tuple(more.get(code, operation) for code, operation in enumerate(_OPERATIONS))

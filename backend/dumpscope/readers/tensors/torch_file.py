@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -19,6 +19,26 @@ from dumpscope.texts import say
 _LEGACY_MAGIC: Final = 0x1950A86A20F9469CFC6C
 _LEGACY_PROTOCOL: Final = 1001
 _COUNT: Final = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What the pickle of a file may hold: known globals, what stands for others, opcodes, and how many of them."""
+
+    table: Mapping[bytes, Any]
+    unknown: Callable[[bytes], Any] = torch_globals.unknown_global
+    operations: Sequence[pickle_machine.Operation | None] = ()
+    steps: int = pickle_machine.MAX_STEPS
+
+    def run(self, data: bytes, persistent: Callable[[Any], Any], start: int = 0) -> tuple[Any, int]:
+        """The value of one pickle, and the byte after it. Raises TensorError."""
+        return pickle_machine.run(
+            data, self.table, persistent,
+            start=start, unknown=self.unknown, operations=self.operations, steps=self.steps,
+        )  # fmt: skip
+
+
+_TENSORS: Final = Dialect(table=torch_globals.TABLE)
 
 
 def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | None = None) -> LoadedTensor:
@@ -48,6 +68,22 @@ def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | N
     except TensorError as error:
         error.where = error.where or str(path)
         raise
+
+
+def open_contents(
+    buffer: Bytes, dialect: Dialect, *, budget: int = DEFAULT_BUDGET
+) -> tuple[Any, Callable[[TensorSpec], LoadedTensor]]:
+    """All that a file of torch.save holds: its value, in which `TensorSpec`s stand for tensors, and what reads one of them.
+
+    budget: bytes of one tensor, more only if the file is larger; and of members that must be inflated
+    Raises TensorError like `load`.
+    """
+    value, reader = _open(buffer, budget, dialect)
+
+    def read(spec: TensorSpec) -> LoadedTensor:
+        return _Reader(storages=reader.storages, left=max(budget, len(buffer))).tensor(spec)
+
+    return value, read
 
 
 class _Storages(Protocol):
@@ -92,17 +128,17 @@ class _Reader:
         return loaded
 
 
-def _open(buffer: Bytes, budget: int) -> tuple[Any, _Reader]:
+def _open(buffer: Bytes, budget: int, dialect: Dialect = _TENSORS) -> tuple[Any, _Reader]:
     head = buffer[:4]
     storages: _Storages
     if head in (b"PK\x03\x04", b"PK\x05\x06"):
-        value, storages = _open_zip(buffer, budget)
+        value, storages = _open_zip(buffer, budget, dialect)
     elif not buffer:
         raise TensorError(
             say("readers.file_empty"), kind="truncated", hint=say("readers.run_killed_disk_full_dump_again")
         )
     elif head[:1] == b"\x80":
-        value, storages = _open_legacy(buffer)
+        value, storages = _open_legacy(buffer, dialect)
     else:
         raise _foreign(buffer)
     return value, _Reader(storages=storages, left=budget)
@@ -163,7 +199,7 @@ class _ZipStorages:
         return data, 0, ref.nbytes
 
 
-def _open_zip(buffer: Bytes, budget: int) -> tuple[Any, _Storages]:
+def _open_zip(buffer: Bytes, budget: int, dialect: Dialect) -> tuple[Any, _Storages]:
     directory = zip_directory.read_directory(buffer)
     entries = directory.entries
     prefix = next(iter(entries), "").partition("/")[0] + "/"
@@ -183,9 +219,7 @@ def _open_zip(buffer: Bytes, budget: int) -> tuple[Any, _Storages]:
     data = zip_directory.member_bytes(buffer, directory, entry, pickle_machine.MAX_BYTES)
     order = entries.get(f"{prefix}byteorder")
     big_endian = order is not None and zip_directory.member_bytes(buffer, directory, order, 16) == b"big"
-    value, _ = pickle_machine.run(
-        data, torch_globals.TABLE, torch_globals.storage_ref, unknown=torch_globals.unknown_global
-    )
+    value, _ = dialect.run(data, torch_globals.storage_ref)
     return value, _ZipStorages(buffer=buffer, directory=directory, prefix=prefix, big_endian=big_endian, budget=budget)
 
 
@@ -211,7 +245,7 @@ class _LegacyStorages:
         return self.buffer, start + first * size, count * size
 
 
-def _open_legacy(buffer: Bytes) -> tuple[Any, _Storages]:
+def _open_legacy(buffer: Bytes, dialect: Dialect) -> tuple[Any, _Storages]:
     refs: dict[str, StorageRef] = {}
 
     def persistent(saved: Any) -> StorageRef:
@@ -225,7 +259,7 @@ def _open_legacy(buffer: Bytes) -> tuple[Any, _Storages]:
     at = 0
     values: list[Any] = []
     for _ in range(3):
-        value, at = _step(head, at, torch_globals.storage_ref)
+        value, at = _step(dialect, head, at, torch_globals.storage_ref)
         values.append(value)
         if values[0] != _LEGACY_MAGIC:
             raise TensorError(
@@ -235,8 +269,8 @@ def _open_legacy(buffer: Bytes) -> tuple[Any, _Storages]:
         raise TensorError(
             say("readers.torch_save_protocol_not_known"), kind="unsupported", hint=say("readers.save_newer_torch")
         )
-    value, at = _step(head, at, persistent)
-    keys, at = _step(head, at, torch_globals.storage_ref)
+    value, at = _step(dialect, head, at, persistent)
+    keys, at = _step(dialect, head, at, torch_globals.storage_ref)
     if type(keys) is not list or len(keys) > zip_directory.MAX_ENTRIES:
         raise pickle_machine.damaged(say("readers.no_list_storages"))
     places: dict[str, tuple[int, int]] = {}
@@ -257,10 +291,10 @@ def _open_legacy(buffer: Bytes) -> tuple[Any, _Storages]:
     return value, _LegacyStorages(buffer=buffer, places=places)
 
 
-def _step(data: bytes, at: int, persistent: Callable[[Any], Any]) -> tuple[Any, int]:
+def _step(dialect: Dialect, data: bytes, at: int, persistent: Callable[[Any], Any]) -> tuple[Any, int]:
     if at >= len(data):
         raise _cut_off()
-    return pickle_machine.run(data, torch_globals.TABLE, persistent, start=at, unknown=torch_globals.unknown_global)
+    return dialect.run(data, persistent, at)
 
 
 def _cut_off() -> TensorError:

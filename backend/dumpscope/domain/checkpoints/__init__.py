@@ -1,0 +1,1 @@
+"""Checkpoints: their tensors, and how two of them differ."""

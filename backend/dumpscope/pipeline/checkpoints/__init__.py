@@ -1,0 +1,1 @@
+"""Compares two checkpoints: pairs their tensors, and measures every pair piece by piece."""
