@@ -26,6 +26,7 @@ BUILT_IN: Final = (
     "dumpscope.readers.recordings.debug_mode:DEBUG_MODE",
     "dumpscope.readers.recordings.torchtitan_log:TORCHTITAN",
     "dumpscope.readers.recordings.module_tree:MODULE_TREE",
+    "dumpscope.readers.recordings.tensor_folder:TENSOR_FOLDER",
 )
 """By name, as no module here may import a format: formats import this one, and ptdbg's can be taken out."""
 

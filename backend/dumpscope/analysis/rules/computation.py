@@ -115,7 +115,7 @@ class Computation(Rule):
             limit *= 0.5
         if finding.detail == OTHERS:  # a tie at the border of what is picked cannot be ruled out
             limit *= 0.7
-        if np.isnan(columns.in_score[pair]) or _half_known_inputs(case, pair):
+        if np.isnan(columns.in_score[pair]) or _half_known_inputs(case, pair) or columns.sequence:
             limit *= 0.7
         if not columns.quiet and columns.out_score[pair] < 3:
             limit *= 0.7
@@ -317,7 +317,7 @@ def _describe_inputs(case: Case, pair: int) -> Phrase:
     scores = case.opinions.score[rows]
     count = len(rows)
     if not count:
-        return phrase("inputs.none")
+        return phrase("inputs.before" if case.columns.sequence else "inputs.none")
     number = {1: "_one", 2: "_both"}.get(count, "")
     worst = float(scores.max())
     if worst > 1:

@@ -46,6 +46,8 @@ def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
         word = "overflow_backward"
     elif finding.kind == "computation" and finding.hidden:
         return [_advise_hidden(case)]
+    elif finding.kind == "computation" and case.columns.sequence:
+        return [phrase("advice.between")]
     elif finding.kind == "computation" and is_backward(case, finding):
         word = "backward"
     if word in NEED_TENSORS and not has_tensors(case, finding.pair):

@@ -95,6 +95,8 @@ class Flow:
         traced[context.pair[known[self._differs[self.maker[known]]]]] = True
         lost = np.zeros(len(columns), bool)
         lost[context.pair[bad]] = True
+        if columns.sequence:
+            lost = self._differs & columns.leaf
         gradient = columns.kind == NodeKind.GRADIENT
         order = np.flatnonzero(self._differs & columns.leaf & ~gradient)
         readers = np.flatnonzero((lost & ~traced) | (gradient & self._differs))

@@ -60,15 +60,20 @@ def gather_columns(
     weight = holds_weight(target, context, kind) if carried else np.zeros(len(context), bool)
     own_data = _worst(context, score, ~output & tensor & ~weight)
     out_score = _worst(context, score, output)
+    differs = ((facts.equal == 0) & ~context.unread).astype(np.float64)
+    received, made = _worst(context, differs, ~output & tensor), _worst(context, differs, output)
+    sequence = not (~output & (context.kind == Kind.TENSOR)).any()
+    if sequence:
+        own_in = own_data = _made_before(out_score)
+        received = _made_before(made)
     argument = np.zeros(len(pairs), bool)
     argument[context.pair[find_differing_arguments(context, facts)]] = True
     alone = (pairs.target < 0) | (pairs.golden < 0)
     entry = _entries(tree, len(pairs))
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
-    differs = ((facts.equal == 0) & ~context.unread).astype(np.float64)
     excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
-    inexact = saved.add_to(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
+    inexact = saved.add_to(received, made, unknown=1.0)
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, backward, bulk)
     quiet = quiet and not use_other_kernels(target, golden) and not (pairs.method == Method.FUSED).any()
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
@@ -113,6 +118,7 @@ def gather_columns(
         labels=labels,
         threshold=threshold,
         quiet=quiet,
+        sequence=sequence,
     )
 
 
@@ -188,6 +194,12 @@ def _worst(context: Context, score: Float64, where: Bool) -> Float64:
     rows = where & ~np.isnan(score)
     np.fmax.at(out, context.pair[rows], score[rows])
     return out
+
+
+def _made_before(made: Float64) -> Float64:
+    """By node pair the worst of all that earlier ones made, nan for the first: what a call received where nothing of it is
+    recorded."""
+    return np.concatenate([[np.nan], np.fmax.accumulate(made)[:-1]]) if len(made) else made
 
 
 def _leaves(tree: ResultTree, entry: Int64, passed_over: Bool) -> Bool:

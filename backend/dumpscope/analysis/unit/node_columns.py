@@ -26,6 +26,7 @@ class NodeColumns:
     entry: its entry in the result tree; labels: its API or module, as "Functional.linear"
     threshold: by node, the score above which a value counts as different in this pair of runs
     quiet: the two runs are bit-equal up to the first difference, so any visible difference is a finding
+    sequence: no call has a tensor argument that was recorded; all that was made before a call stands for what it received
     """
 
     kind: Int8
@@ -47,6 +48,7 @@ class NodeColumns:
     labels: list[str]
     threshold: Float64
     quiet: bool
+    sequence: bool
 
     def __len__(self) -> int:
         return len(self.names)

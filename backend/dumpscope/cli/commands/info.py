@@ -23,6 +23,7 @@ from dumpscope.export.words import list_numbers, plural
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
 from dumpscope.readers.msprobe.rank import dump_root
 from dumpscope.readers.msprobe.run_file import calls_between_regions, compiled_regions
+from dumpscope.readers.tensors.members import split_member
 from dumpscope.texts import rendered, tell, translate
 from dumpscope_format.run import GROUPS
 from dumpscope_format.schema import STATISTIC_KEYS
@@ -135,7 +136,8 @@ def _files(dump: RankDump) -> int:
     folder, items = dump.header.data_dir, dump.items
     if folder is None:
         return 0
-    there = np.array([os.path.lexists(os.path.join(folder, name)) for name in items.data_names], dtype=bool)
+    files = [(split_member(name) or (name,))[0] for name in items.data_names]
+    there = np.array([os.path.lexists(os.path.join(folder, name)) for name in files], dtype=bool)
     codes = items.data_name[items.data_name >= 0]
     return int(there[codes].sum()) if len(codes) else 0
 
@@ -242,7 +244,10 @@ def _describe_values(document: dict[str, Any]) -> str:
         (tell(_SUMMARIES[word], names=names) if word in _SUMMARIES else word)
         for word in document["summary"].split(", ")
     )
-    tensors = " " + tell("cli.tensors") if any(unit["tensor_files"] for unit in document["units"]) else ""
+    filed = any(unit["tensor_files"] for unit in document["units"])
+    if filed and not held and document["summary"] == "statistics":
+        return tell("cli.tensors_alone")
+    tensors = " " + tell("cli.tensors") if filed else ""
     return f"{summaries}{tensors}{of}"
 
 

@@ -5,8 +5,8 @@
     acts.npz, acts.safetensors                                            several tensors, by name
     Pass00003.pt                                                          SGLang: a dict of one pass
 
-The order of calls is that of `dump_index`, of leading numbers, of an index file (`order.txt`, `order.json`: names), or else of the
-times of the files; where none tells, that of names, and the dump says so.
+The order of calls is that of `dump_index`, of leading numbers, of an index file (`order.txt`, `order.json`: names), or else of
+the times of the files; where none tells, that of names, and the dump says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dumpscope.readers.formats import DumpFormat, Note, Place
 from dumpscope.readers.recordings.rank_builder import RankBuilder, tensor_record
 from dumpscope.readers.regular_file import open_regular, refusal
 from dumpscope.readers.tensors import tensor_file
-from dumpscope.readers.tensors.members import MEMBER, open_members
+from dumpscope.readers.tensors.members import MANY, MEMBER, open_members
 from dumpscope.texts import say
 from dumpscope_format.naming import DirectionWord, split_item
 from dumpscope_format.paths import natural_key, rank_number
@@ -37,7 +37,6 @@ INDEX_LIMIT: Final = 64 << 20
 """Bytes of an index file."""
 
 ALONE: Final = (".pt", ".pth", ".npy")
-MANY: Final = (".npz", ".safetensors")
 INDEX_FILES: Final = ("order.txt", "order.json", "index.txt", "index.json")
 
 _SEPARATOR: Final = "___"
@@ -46,10 +45,13 @@ _SILENT_KEYS: Final = frozenset({"dump_index", "name", "layer_id", "rank", *_STE
 """Keys whose values have a place of their own; any other is a part of the name where it is not the same in all files."""
 _ORDINARY: Final = frozenset({"recompute_status=disabled", "recompute_status=original"})
 _GRADIENT: Final = "grad__"
+_VALUE: Final = "value"
 _PASS: Final = re.compile(r"Pass([0-9]{1,9})")
 _NUMBERED: Final = re.compile(r"([0-9]{1,9})[_.-](.+)", re.DOTALL)
 _PART: Final = re.compile(r"(.+?)[._](input|output)s?(?:[._]([0-9]{1,4}))?", re.DOTALL)
-_CHECKPOINTS: Final = re.compile(r"\.metadata|.*\.distcp|.*\.index\.json|latest_checkpointed_iteration\.txt|config\.json")
+_CHECKPOINTS: Final = re.compile(
+    r"\.metadata|.*\.distcp|.*\.index\.json|latest_checkpointed_iteration\.txt|config\.json"
+)
 _SHARD: Final = re.compile(r"(?:model|pytorch_model|diffusion_pytorch_model|adapter_model|optimizer|consolidated).*")
 
 
@@ -180,17 +182,37 @@ class _Reader:
     def _file(self, file: _File) -> None:
         if file.name.lower().endswith(MANY) or _PASS.fullmatch(_stem(file.name)):
             self._members(file)
+        elif _SEPARATOR in file.name:
+            self._value(file)
         else:
             self._take(file.label, file.way, file.name)
 
-    def _members(self, file: _File) -> None:
+    def _value(self, file: _File) -> None:
+        """A file of SGLang's dumper: a tensor, or a dict with `value`, which may hold several, and `meta`."""
         try:
-            names = open_members(os.path.join(self.folder, file.name), root=self.folder)
+            tensor_file.load(os.path.join(self.folder, file.name), root=self.folder)
+        except TensorError as error:
+            if error.kind != "not_a_tensor":
+                self.rank.note("tensor_unreadable", say("problem.of", name=file.name, message=error))
+                return
+            names = self._names(file)
+            inner = [name for name in names if name == _VALUE or name.startswith(f"{_VALUE}.")] or names
+            for name in inner:
+                below = name.removeprefix(_VALUE)
+                self._take(f"{file.label}{below}", file.way, f"{file.name}{MEMBER}{name}")
+            return
+        self._take(file.label, file.way, file.name)
+
+    def _members(self, file: _File) -> None:
+        for name in self._names(file):
+            self._take(name, "forward", f"{file.name}{MEMBER}{name}")
+
+    def _names(self, file: _File) -> list[str]:
+        try:
+            return open_members(os.path.join(self.folder, file.name), root=self.folder)
         except TensorError as error:
             self.rank.note("tensor_unreadable", say("problem.of", name=file.name, message=error))
-            return
-        for name in names:
-            self._take(name, "forward", f"{file.name}{MEMBER}{name}")
+            return []
 
     def _take(self, label: str, way: DirectionWord, data_name: str) -> None:
         part = _PART.fullmatch(label)

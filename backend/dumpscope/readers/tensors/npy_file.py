@@ -14,6 +14,7 @@ from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import (
     DEFAULT_BUDGET,
     MAX_DIMENSIONS,
+    Bytes,
     ElementType,
     LoadedTensor,
     strided,
@@ -35,14 +36,14 @@ def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | N
     Raises TensorError: missing, unreadable, refused (object arrays), truncated, damaged, unsupported, over_budget.
     """
     try:
-        return _load(path, budget, root)
+        return parse(read_bytes(path, root=root), budget)
     except TensorError as error:
         error.where = error.where or str(path)
         raise
 
 
-def _load(path: Path | str, budget: int, root: Path | str | None) -> LoadedTensor:
-    buffer = read_bytes(path, root=root)
+def parse(buffer: Bytes, budget: int = DEFAULT_BUDGET) -> LoadedTensor:
+    """As `load`, of the content of a file."""
     if len(buffer) < 10:
         raise _cut_off() if _MAGIC.startswith(buffer[:6]) or buffer[:6] == _MAGIC else _no_npy()
     if buffer[:6] != _MAGIC:
