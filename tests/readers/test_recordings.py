@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import tarfile
 from pathlib import Path
 
@@ -270,3 +271,9 @@ def test_an_entry_of_a_debug_tree_that_is_no_call_is_left_out(tmp_path: Path) ->
     assert [problem.kind for problem in dump.problems] == ["structure"]
     assert dump.nodes.names == ["Module.fc.Module.forward.0"]
     assert dump.items.kind.tolist() == [Kind.SCALAR, Kind.SCALAR, Kind.OPAQUE, Kind.SCALAR]
+
+
+def test_the_page_of_what_opens_is_what_its_samples_give(tmp_path: Path) -> None:
+    module = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "what_opens.py"))
+    module["unpack"](tmp_path)
+    assert module["PAGE"].read_text() == module["page"](tmp_path), "run: python docs/what_opens.py"
