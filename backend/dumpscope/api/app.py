@@ -19,7 +19,7 @@ from dumpscope.api.http.access import Guards
 from dumpscope.api.http.methods import Head
 from dumpscope.api.http.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import health, jobs, metrics
+from dumpscope.api.routes import checkpoints, health, jobs, metrics
 from dumpscope.api.routes.comparisons import (
     catalogue as comparisons,
     exports,
@@ -115,6 +115,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         matching,
         notes,
         prechecks,
+        checkpoints,
         plans,
         policies,
         figures,

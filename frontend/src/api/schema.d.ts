@@ -1401,6 +1401,154 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/checkpoint-diffs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Comparisons of checkpoints, newest first.
+         */
+        get: operations["listing_api_checkpoint_diffs_get"];
+        put?: never;
+        /**
+         * Start
+         * @description Compare two checkpoints that lie below the server's roots; a job.
+         */
+        post: operations["start_api_checkpoint_diffs_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/checkpoint-diffs/{diff_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One comparison of checkpoints.
+         */
+        get: operations["one_api_checkpoint_diffs__diff_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove
+         * @description Stop its job and delete it; the files stay.
+         */
+        delete: operations["remove_api_checkpoint_diffs__diff_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/checkpoint-diffs/{diff_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description Ask its job to stop; a finished one is not changed.
+         */
+        post: operations["cancel_api_checkpoint_diffs__diff_id__cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/checkpoint-diffs/{diff_id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Summary
+         * @description What came out: sentence, counts by state, renames that were found, problems.
+         */
+        get: operations["summary_api_checkpoint_diffs__diff_id__summary_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/checkpoint-diffs/{diff_id}/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description Tensors by state, of those whose name holds `q`.
+         */
+        get: operations["counts_api_checkpoint_diffs__diff_id__counts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/checkpoint-diffs/{diff_id}/tensors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tensors
+         * @description Tensors, the worst first unless `sort` says otherwise.
+         */
+        get: operations["tensors_api_checkpoint_diffs__diff_id__tensors_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/checkpoint-diffs/{diff_id}/tensors/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tensor
+         * @description One tensor, by its place in the list that has the worst first.
+         */
+        get: operations["tensor_api_checkpoint_diffs__diff_id__tensors__number__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plans": {
         parameters: {
             query?: never;
@@ -1764,6 +1912,177 @@ export interface components {
              * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
              */
             score: number | string | null;
+        };
+        /**
+         * CheckpointCounts
+         * @description Tensors by state, of those whose name holds the text.
+         */
+        CheckpointCounts: {
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * CheckpointDiff
+         * @description `summary`: what came out, in a sentence, null until there is a result; `said`: the same as phrases; `total`: its tensors
+         */
+        CheckpointDiff: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
+            /** Rename */
+            rename: string[];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "done" | "failed" | "cancelled";
+            /** Job */
+            job: string | null;
+            error: components["schemas"]["Error"] | null;
+            /** Created */
+            created: string;
+            /** Total */
+            total: number | null;
+            /** Summary */
+            summary: string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][] | null;
+        };
+        /**
+         * CheckpointSummary
+         * @description `counts`: tensors by state, the worst state first; `rules`: renames that were found; `bytes`: that were compared
+         */
+        CheckpointSummary: {
+            /**
+             * Target Kind
+             * @enum {string}
+             */
+            target_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron";
+            /**
+             * Golden Kind
+             * @enum {string}
+             */
+            golden_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron";
+            /** Summary */
+            summary: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Rules */
+            rules: string[];
+            /** Bytes */
+            bytes: number;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
+        /**
+         * CheckpointTensor
+         * @description One tensor of either side, or a pair; docs/checkpoints.md tells states, matches and forms. `number`: place, worst first
+         *
+         *     `share`: of the elements that differ, null where nothing was compared; `elements`, `unequal`, `nonfinite_*`: -1 there
+         *     `index`: of the largest difference, with both values; `histogram`: counts of differences by decade (docs/metrics.md)
+         */
+        CheckpointTensor: {
+            /** Number */
+            number: number;
+            /** Name */
+            name: string;
+            /** Golden */
+            golden: string;
+            /**
+             * Section
+             * @enum {string}
+             */
+            section: "weights" | "optimizer" | "other";
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "differs" | "form" | "target_only" | "golden_only" | "unreadable" | "rounding" | "equal_cast" | "equal";
+            /**
+             * Match
+             * @enum {string}
+             */
+            match: "exact" | "unwrapped" | "rule" | "renamed" | "content" | "aligned" | "tied" | "fused" | "none";
+            /** Form */
+            form: ("transposed" | "reshaped" | "padded" | "fused" | "shape") | null;
+            /** Target Dtype */
+            target_dtype: string | null;
+            /** Golden Dtype */
+            golden_dtype: string | null;
+            /** Target Shape */
+            target_shape: number[] | null;
+            /** Golden Shape */
+            golden_shape: number[] | null;
+            /** Target Source */
+            target_source: string;
+            /** Golden Source */
+            golden_source: string;
+            /** Elements */
+            elements: number;
+            /** Unequal */
+            unequal: number;
+            /** Share */
+            share: number | null;
+            /**
+             * Max Abs
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            max_abs: number | string | null;
+            /**
+             * Max Rel
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            max_rel: number | string | null;
+            /**
+             * Cosine
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            cosine: number | string | null;
+            /**
+             * Rel L2
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            rel_l2: number | string | null;
+            /**
+             * Max Ulp
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            max_ulp: number | string | null;
+            /** Nonfinite Target */
+            nonfinite_target: number;
+            /** Nonfinite Golden */
+            nonfinite_golden: number;
+            /** Index */
+            index: number[] | null;
+            /**
+             * Target Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            target_value: number | string | null;
+            /**
+             * Golden Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            golden_value: number | string | null;
+            /** Histogram */
+            histogram: number[];
+            /** Note */
+            note: string;
+            /** Note Said */
+            note_said: components["schemas"]["Phrase"][] | null;
         };
         /**
          * Collective
@@ -2595,7 +2914,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck";
+            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints";
             /** Subject */
             subject: string;
             /**
@@ -2852,6 +3171,24 @@ export interface components {
         Metrics: {
             /** Items */
             items: components["schemas"]["Metric"][];
+        };
+        /**
+         * NewCheckpointDiff
+         * @description Paths of two checkpoints below a root: a file, or a folder of shards, of torch's distributed checkpoint or of Megatron.
+         *     rename: PATTERN=REPLACEMENT over the target's names (docs/checkpoints.md).
+         */
+        NewCheckpointDiff: {
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
+            /** Name */
+            name?: string | null;
+            /**
+             * Rename
+             * @default []
+             */
+            rename: string[];
         };
         /**
          * NewComparison
@@ -3293,6 +3630,32 @@ export interface components {
             checked: number;
             /** Unknown */
             unknown: number;
+        };
+        /** Page[CheckpointDiff] */
+        Page_CheckpointDiff_: {
+            /** Items */
+            items: components["schemas"]["CheckpointDiff"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[CheckpointTensor] */
+        Page_CheckpointTensor_: {
+            /** Items */
+            items: components["schemas"]["CheckpointTensor"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[CollectivePart] */
         Page_CollectivePart_: {
@@ -8200,6 +8563,304 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairAlone"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_checkpoint_diffs_get: {
+        parameters: {
+            query?: {
+                /** @description Part of a name. */
+                q?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_CheckpointDiff_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_api_checkpoint_diffs_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCheckpointDiff"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_checkpoint_diffs__diff_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                diff_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointDiff"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_api_checkpoint_diffs__diff_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                diff_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_api_checkpoint_diffs__diff_id__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                diff_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointDiff"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    summary_api_checkpoint_diffs__diff_id__summary_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                diff_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointSummary"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    counts_api_checkpoint_diffs__diff_id__counts_get: {
+        parameters: {
+            query?: {
+                /** @description Part of a name. */
+                q?: string;
+            };
+            header?: never;
+            path: {
+                diff_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointCounts"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    tensors_api_checkpoint_diffs__diff_id__tensors_get: {
+        parameters: {
+            query?: {
+                /** @description Any of these states; several times or with commas. */
+                state?: string[];
+                /** @description Part of a name. */
+                q?: string;
+                sort?: "worst" | "name" | "-largest" | "-share";
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                diff_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_CheckpointTensor_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    tensor_api_checkpoint_diffs__diff_id__tensors__number__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                diff_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointTensor"];
                 };
             };
             /** @description What went wrong. */

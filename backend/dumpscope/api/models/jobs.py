@@ -31,7 +31,7 @@ class Job(Wire):
     """`provisional`: node of the first origin by statistics, while tensors are still being read."""
 
     id: str
-    kind: Literal["ingest", "update", "compare", "rejudge", "precheck"]
+    kind: Literal["ingest", "update", "compare", "rejudge", "precheck", "checkpoints"]
     subject: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     progress: float

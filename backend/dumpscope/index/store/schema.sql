@@ -375,4 +375,34 @@ CREATE TABLE watch (
 
 CREATE INDEX ix_watch_partner ON watch (partner);
 
-INSERT INTO alembic_version (version_num) VALUES ('0011');
+CREATE TABLE checkpoint_diff (
+	serial INTEGER NOT NULL, 
+	id VARCHAR(32) NOT NULL, 
+	name TEXT NOT NULL, 
+	target TEXT NOT NULL, 
+	golden TEXT NOT NULL, 
+	renames TEXT NOT NULL, 
+	status VARCHAR(16) NOT NULL, 
+	job VARCHAR(32), 
+	error TEXT, 
+	answer TEXT, 
+	created DOUBLE NOT NULL, 
+	CONSTRAINT pk_checkpoint_diff PRIMARY KEY (serial), 
+	CONSTRAINT uq_checkpoint_diff_id UNIQUE (id)
+);
+
+CREATE TABLE checkpoint_tensor (
+	diff BIGINT NOT NULL, 
+	number INTEGER NOT NULL, 
+	state SMALLINT NOT NULL, 
+	name TEXT NOT NULL, 
+	golden TEXT NOT NULL, 
+	share DOUBLE NOT NULL, 
+	largest DOUBLE NOT NULL, 
+	facts TEXT NOT NULL, 
+	CONSTRAINT pk_checkpoint_tensor PRIMARY KEY (diff, number)
+);
+
+CREATE INDEX ix_checkpoint_tensor_diff_state_number ON checkpoint_tensor (diff, state, number);
+
+INSERT INTO alembic_version (version_num) VALUES ('0012');

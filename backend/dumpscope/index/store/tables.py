@@ -456,6 +456,36 @@ watch = Table(
     Index(None, "partner"),
 )
 
+checkpoint_diff = Table(
+    "checkpoint_diff",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("target", Text, nullable=False),  # paths
+    Column("golden", Text, nullable=False),
+    Column("renames", Text, nullable=False),  # JSON list
+    Column("status", String(16), nullable=False),
+    Column("job", String(32)),
+    Column("error", Text),
+    Column("answer", Text),  # JSON of index.checkpoints.Answer, once there is one
+    Column("created", Double, nullable=False),
+)
+
+checkpoint_tensor = Table(
+    "checkpoint_tensor",
+    metadata,
+    Column("diff", BigInteger, primary_key=True, autoincrement=False),  # checkpoint_diff.serial
+    Column("number", Integer, primary_key=True, autoincrement=False),  # place, worst first
+    Column("state", SmallInteger, nullable=False),  # place in domain.checkpoints.differences.STATES
+    Column("name", Text, nullable=False),
+    Column("golden", Text, nullable=False),
+    Column("share", Double, nullable=False),  # of elements that differ; -1 where nothing was compared
+    Column("largest", Double, nullable=False),  # absolute difference; -1 where nothing was compared
+    Column("facts", Text, nullable=False),  # JSON as export.checkpoint_diff.tensor_document makes it
+    Index(None, "diff", "state", "number"),
+)
+
 RANK_ROWS: Final = (entry, item, producers, precheck)
 """Tables whose keys begin with a rank_dump's id."""
 

@@ -33,19 +33,19 @@ def compare_checkpoints(
     *,
     renames: Sequence[str] = (),
     threads: int = 0,
-    root: str = os.sep,
+    roots: tuple[str, str] = (os.sep, os.sep),
     progress: Progress = lambda done, message: None,
 ) -> CheckpointDiff:
     """Compare two checkpoints tensor by tensor, piece by piece.
 
     renames: PATTERN=REPLACEMENT over the target's names; threads: that share the work of a large tensor, 0 for one per core
-    root: folder that no link of a checkpoint may lead out of
+    roots: for each side, the folder that no link of the checkpoint may lead out of
     progress: gets the share done and a sentence; what it raises ends the work
     Raises UnreadableError, NotFoundError, UsageError.
     """
     rules = parse_renames(renames)
     progress(0.0, say("checkpoints.reading_lists"))
-    first, second = open_checkpoint(target, root=root), open_checkpoint(golden, root=root)
+    first, second = open_checkpoint(target, root=roots[0]), open_checkpoint(golden, root=roots[1])
     pairs, found_rules = pair_tensors(first, second, rules)
     total = sum(_bytes(pair) for pair in pairs) or 1
     load_kernel(total)

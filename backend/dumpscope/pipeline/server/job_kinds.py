@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, ConflictError, FullDiskError, LimitError, NotFoundError, Problem
+from dumpscope.index.checkpoints.catalogue import change_checkpoint_diff
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump, stored_ranks
 from dumpscope.index.store.database import Database
@@ -17,6 +18,7 @@ from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup, run_precheck
+from dumpscope.pipeline.server.checkpoint_job import run_checkpoint_diff
 from dumpscope.pipeline.server.ingest import Source, ingest_dump
 from dumpscope.pipeline.server.update import update_dump
 from dumpscope.pipeline.tasks.cleanup import remove_folder
@@ -93,7 +95,17 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
     def check(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         run_precheck(database, job, lent, progress=progress, cancelled=cancelled)
 
-    return {"ingest": ingest, "update": update, "compare": compare, "rejudge": judge, "precheck": check}
+    def diff(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        run_checkpoint_diff(database, job, progress=progress, cancelled=cancelled)
+
+    return {
+        "ingest": ingest,
+        "update": update,
+        "compare": compare,
+        "rejudge": judge,
+        "precheck": check,
+        "checkpoints": diff,
+    }
 
 
 def record_end(database: Database, job: Job) -> None:
@@ -105,7 +117,9 @@ def record_end(database: Database, job: Job) -> None:
     )
     try:
         # a job may end before whoever queued it has noted it, so no job noted yet is as good as this one
-        if job.kind == "update":
+        if job.kind == "checkpoints":
+            change_checkpoint_diff(database, job.subject, status=job.status, error=job.error)
+        elif job.kind == "update":
             if get_dump(database, job.subject).status == "pending":  # nothing could be read yet: the watch goes on
                 change_dump(database, job.subject, job=None)
         elif job.kind == "ingest":

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from dumpscope.errors import ConflictError
+from dumpscope.index.checkpoints.catalogue import change_checkpoint_diff, stranded_checkpoint_diffs
 from dumpscope.index.comparisons.catalogue import change_comparison, stranded_comparisons
 from dumpscope.index.dumps.catalogue import change_dump, delete_dump, stranded_dumps
 from dumpscope.index.store.database import Database
@@ -47,6 +48,8 @@ def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, data
             remove_folder(folder)
     for comparison in stranded_comparisons(database):
         change_comparison(database, comparison, status="failed", error=error)
+    for diff in stranded_checkpoint_diffs(database):
+        change_checkpoint_diff(database, diff, status="failed", error=error)
     for folder in (*uploads.glob(f"{_GONE}*"), *unpacked.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
         if not is_folder_held(folder):
             shutil.rmtree(folder, ignore_errors=True)

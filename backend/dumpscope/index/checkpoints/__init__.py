@@ -1,0 +1,1 @@
+"""Comparisons of checkpoints: their catalogue, and the list of their tensors."""
