@@ -24,11 +24,19 @@ Waited = TypeVar("Waited", Dump, Comparison)
 class AsyncClient:
     """A server's REST interface for asyncio. Use as a context, or await `close`. Arguments and errors are those of `Client`."""
 
-    def __init__(self, server: str | None = None, *, token: str | None = None) -> None:
+    def __init__(
+        self,
+        server: str | None = None,
+        *,
+        token: str | None = None,
+        tries: int = exchange.TRIES,
+        seconds: float = exchange.SECONDS,
+    ) -> None:
         self.home = exchange.home_of(server)
         """Address of the server's page, without a slash at its end."""
         self.base = f"{self.home}/api"
-        self._http = httpx.AsyncClient(**exchange.settings(token))
+        self._http = httpx.AsyncClient(**exchange.settings(token, seconds))
+        self._tries = tries
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -219,8 +227,8 @@ class AsyncClient:
     async def _do(self, asked: Request | Pause) -> Any:
         if isinstance(asked, Pause):
             return await asyncio.sleep(asked.seconds)
-        for attempt in range(exchange.TRIES):
-            last = attempt == exchange.TRIES - 1
+        for attempt in range(self._tries):
+            last = attempt == self._tries - 1
             reply: httpx.Response | None = None
             try:
                 if asked.file is not None:

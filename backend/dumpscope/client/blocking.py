@@ -26,14 +26,23 @@ class Client:
 
     server: http://HOST:PORT, with a proxy's path if there is one; DUMPSCOPE_SERVER if left out
     token: of the server; DUMPSCOPE_TOKEN if left out
+    tries, seconds: how often a request is sent at most, and how long each waits for its answer
     Every method raises ServerError where the server refuses or does not answer. What the connection lost is sent again.
     """
 
-    def __init__(self, server: str | None = None, *, token: str | None = None) -> None:
+    def __init__(
+        self,
+        server: str | None = None,
+        *,
+        token: str | None = None,
+        tries: int = exchange.TRIES,
+        seconds: float = exchange.SECONDS,
+    ) -> None:
         self.home = exchange.home_of(server)
         """Address of the server's page, without a slash at its end."""
         self.base = f"{self.home}/api"
-        self._http = httpx.Client(**exchange.settings(token))
+        self._http = httpx.Client(**exchange.settings(token, seconds))
+        self._tries = tries
 
     def close(self) -> None:
         self._http.close()
@@ -220,8 +229,8 @@ class Client:
     def _do(self, asked: Request | Pause) -> Any:
         if isinstance(asked, Pause):
             return time.sleep(asked.seconds)
-        for attempt in range(exchange.TRIES):
-            last = attempt == exchange.TRIES - 1
+        for attempt in range(self._tries):
+            last = attempt == self._tries - 1
             reply: httpx.Response | None = None
             try:
                 if asked.file is not None:
