@@ -21,7 +21,7 @@ from dumpscope.gc_tuning import collect_rarely
 from dumpscope.texts import LANGUAGES, has, say, speaking, tell, translate, wished_language
 
 COMMANDS: Final = (
-    "info", "compare", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
+    "info", "compare", "explain", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
     "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "health",
 )  # fmt: skip
 """Every command, in the order of the list. Command `name` is the function `name` of a module `name`; its help is in the
