@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     watch_settle: float = Field(default=10, gt=0, le=3600)
     """Seconds for which a file of a watched folder must not change before it is taken for whole."""
 
+    webhook_hosts: list[str] = Field(default_factory=list)
+    """Hosts to which webhooks may be sent: `NAME`, `*.NAME` or an address, each with `:PORT` for one port only."""
+
     @field_validator("data_dir")
     @classmethod
     def _expand(cls, value: Path) -> Path:

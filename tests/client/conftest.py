@@ -20,7 +20,18 @@ TOKEN = "correct horse"
 @pytest.fixture(scope="package")
 def address(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[str]:
     """Address of a server with a token, which tests share."""
-    settings = Settings(data_dir=tmp_path_factory.mktemp("client"), roots=[dumps], executor="threads:2", token=TOKEN)
+    folder = tmp_path_factory.mktemp("client")
+    slow = folder / "python"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    settings = Settings(
+        data_dir=folder / "data",
+        roots=[dumps],
+        executor="threads:2",
+        token=TOKEN,
+        webhook_hosts=["localhost"],
+        python=str(slow),
+    )
     server = uvicorn.Server(uvicorn.Config(create_app(settings), port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

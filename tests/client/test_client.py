@@ -8,6 +8,7 @@ import json
 import math
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -102,6 +103,58 @@ def test_notes_and_prechecks(client: Client, fault: str, dumps: Path) -> None:
     assert client.prechecks(target)["total"] == 0
     with pytest.raises(UsageError, match="either a path"):
         client.import_prechecks(target)
+
+
+def test_folders_are_watched_and_compared(client: Client, dumps: Path) -> None:
+    made = client.watch_folder(
+        str(dumps / "stat_fault"), partner=str(dumps / "stat_golden"), name="live", policy="msprobe"
+    )
+    try:
+        assert client.dump(made.dump).name == "live"
+        partner = next(one for one in client.watches() if one.dump == made.partner)
+        assert partner.side == "golden"
+        deadline = time.monotonic() + 60
+        while client.watch(made).comparison is None:
+            assert time.monotonic() < deadline, client.watch(made)
+            time.sleep(0.1)
+        found = client.wait(client.comparison(client.watch(made).comparison or ""))
+        assert (found.policy, found.outcome) == ("msprobe", "diverged")
+        assert client.pair_watch(made, None).partner is None
+        client.stop_watching(partner)
+    finally:
+        client.stop_watching(made)
+    assert list(client.watches()) == []
+
+
+def test_calls_are_run_alone_on_the_server(client: Client, dumps: Path) -> None:
+    modules = client.register(str(dumps / "conv_L0"))
+    with pytest.raises(WorkFailed, match="only modules"):
+        client.run_prechecks(modules)
+    dump = client.register(str(dumps / "conv_L1"))
+    job = client.run_prechecks(dump, steps=[0], wait=False)
+    assert (job.kind, job.subject) == ("precheck", dump.id)
+    client.cancel_prechecks(dump)
+    deadline = time.monotonic() + 60
+    while not (job := client.job(job.id)).over:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert job.status == "cancelled"
+
+
+def test_webhooks_are_made_listed_and_removed(client: Client, fault: str) -> None:
+    made = client.create_webhook(
+        "http://localhost:1/hook", kinds=["compare"], states=["done"], about=client.comparison(fault)
+    )
+    assert (made.subject, made.kinds, made.states) == (fault, ["compare"], ["done"])
+    assert made.secret not in repr(made)
+    assert [(one.id, one.secret) for one in client.webhooks()] == [(made.id, "")]
+    (delivery,) = client.deliveries(made)
+    assert (delivery["event"], delivery["status"]) == ("compare.done", "pending")
+    client.delete_webhook(made)
+    assert list(client.webhooks()) == []
+    with pytest.raises(ServerError) as refused:
+        client.create_webhook("http://example.com/")
+    assert (refused.value.reply_status, refused.value.reply_code) == (403, "forbidden")
 
 
 def test_lists_of_dumps_and_comparisons(client: Client, fault: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,3 +81,45 @@ def test_upload_sends_a_dump_and_prints_its_page(
     assert found is not None
     assert client.dump(found[2]).name == "nan run"
     assert "100%" in told.err or "MiB" in told.err
+
+
+def test_health_says_whether_a_server_can_work_and_waits_for_one(
+    address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert status(["health"]) == 0
+    assert "sqlite" in capsys.readouterr().out
+    assert status(["health", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["executor"] == "threads:2"
+    monkeypatch.setattr("dumpscope.api.routes.health.lacks_workers", lambda executor: True)
+    assert status(["health"]) == 1
+    assert "no worker" in capsys.readouterr().out
+    monkeypatch.setenv("DUMPSCOPE_TOKEN", "wrong")
+    assert status(["health", "--wait", "60"]) == 2, "a wrong token does not become right"
+    monkeypatch.delenv("DUMPSCOPE_SERVER")
+    monkeypatch.setenv("DUMPSCOPE_PORT", "1")
+    begun = time.monotonic()
+    assert status(["health", "--wait", "1"]) == 2
+    assert time.monotonic() - begun >= 1
+    assert "no answer" in capsys.readouterr().err
+
+
+def test_explain_says_the_same_of_a_result_file_and_of_a_server(
+    dumps: Path, address: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [str(dumps / name) for name in ("target_fault", "golden")]
+    assert status(["compare", *sides, "-o", str(tmp_path)]) == 1
+    capsys.readouterr()
+    assert status(["explain", str(tmp_path), "--json"]) == 0
+    here = json.loads(capsys.readouterr().out)
+    assert here["name"] == CAUSE
+    assert here["explanation"]["facts"]["reads"]["equal"] == 2
+    assert status(["explain", fault, CAUSE, "--server", address, "--json"]) == 0
+    there = json.loads(capsys.readouterr().out)
+    assert there["explanation"] == here["explanation"]
+    assert there["target_stack"] == here["target_stack"]
+    assert status(["--lang", "zh", "explain", str(tmp_path), "Functional.softmax.0.forward", "--step", "0"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "Functional.softmax.0.forward"
+    assert "标杆侧的调用栈" in out
+    assert status(["explain", str(tmp_path), "no.such.call"]) == 2
+    assert "no node" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from file_schemas import assert_schema
 from warm_python import DUMPSCOPE, warm_python
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,18 @@ def test_the_ci_job_runs_a_command_that_exists(dumps: Path, tmp_path: Path) -> N
     words = [places.get(word, word) for word in shlex.split(command)[1:]]
     assert run("-m", "dumpscope", *words, cwd=tmp_path).returncode == 1
     assert list(tmp_path.glob(job["artifacts"]["reports"]["junit"]))
+    workflow = yaml.safe_load((EXAMPLES / "compare-workflow.yml").read_text())["jobs"]["compare"]
+    (there,) = (step["run"] for step in workflow["steps"] if step.get("run", "").startswith("dumpscope "))
+    assert there.partition(" |")[0].split(" -o ")[0] == command.split(" -o ")[0], "both have the same command"
+    kept = next(step["with"]["path"] for step in workflow["steps"] if "upload-artifact" in step.get("uses", ""))
+    assert kept == shlex.split(there)[shlex.split(there).index("-o") + 1]
+
+
+@pytest.mark.parametrize(
+    ("file", "schema"), [("compare-job.yml", "gitlab-ci"), ("compare-workflow.yml", "github-workflows")]
+)
+def test_the_ci_jobs_have_the_form_that_their_systems_read(file: str, schema: str) -> None:
+    assert_schema(EXAMPLES / file, schema)
 
 
 def test_every_example_is_listed() -> None:

@@ -19,7 +19,7 @@ from dumpscope.api.http.access import Guards
 from dumpscope.api.http.methods import Head
 from dumpscope.api.http.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import checkpoints, health, jobs, metrics
+from dumpscope.api.routes import checkpoints, health, jobs, metrics, webhooks
 from dumpscope.api.routes.comparisons import (
     catalogue as comparisons,
     exports,
@@ -47,11 +47,13 @@ from dumpscope.api.routes.dumps import (
     watches,
 )
 from dumpscope.api.state import State
+from dumpscope.domain.job import Job
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup
+from dumpscope.pipeline.server.deliveries import Deliveries
 from dumpscope.pipeline.server.job_kinds import job_kinds, record_end
 from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.tasks.cleanup import remove_crash_remains
@@ -122,6 +124,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         dump_figures,
         exports,
         jobs,
+        webhooks,
         api_docs,
     ):
         api.include_router(module.router)
@@ -160,17 +163,24 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     remove_crash_remains(database, settings.uploads, settings.unpacked, settings.data_dir)
     remove_abandoned_folders()
     table = JobTable(database)
+    deliveries = Deliveries(database, settings.webhook_hosts)
+
+    def ended(job: Job) -> None:
+        record_end(database, job)
+        deliveries.look_soon()
+
     runner = Runner(
         table,
         job_kinds(
             database, executor, settings.unpacked, PrecheckSetup(python=settings.python, folder=settings.prechecks)
         ),
         slots=settings.job_slots,
-        ended=lambda job: record_end(database, job),
+        ended=ended,
     )
     runner.start()
     watcher = Watcher(database, runner.submit, roots=settings.roots, settle=settings.watch_settle)
     watcher.start()
+    deliveries.start()
     unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)
     return State(
         settings=settings,
@@ -179,6 +189,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
         jobs=table,
         runner=runner,
         watcher=watcher,
+        deliveries=deliveries,
         unfinished=unfinished,
         results=copies,
     )
@@ -187,6 +198,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
 def _stop(state: State) -> None:
     state.watcher.stop()
     state.runner.stop()
+    state.deliveries.stop()
     state.executor.shutdown(wait=False, cancel_futures=True)
     release(state.database.url)
     state.database.close()

@@ -17,6 +17,7 @@ from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
+from dumpscope.pipeline.server.deliveries import Deliveries
 from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
@@ -36,6 +37,7 @@ class State:
     jobs: JobTable
     runner: Runner
     watcher: Watcher
+    deliveries: Deliveries
     unfinished: UnfinishedUploads
     results: tuple[str, ...] = ()
     closing: Event = field(default_factory=Event)

@@ -21,11 +21,13 @@ from dumpscope.gc_tuning import collect_rarely
 from dumpscope.texts import LANGUAGES, has, say, speaking, tell, translate, wished_language
 
 COMMANDS: Final = (
-    "info", "compare", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
-    "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "diff-checkpoints",
+    "info", "compare", "explain", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
+    "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "diff-checkpoints", "health",
 )  # fmt: skip
-"""Every command, in the order of the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`; its help is in
-the catalogue: `help.name`, `help.name.more`, and `help.name.option` or `help.any.option`."""
+"""Every command, in the order of the list. Command `name` is the function `name` of a module `name`; its help is in the
+catalogue: `help.name`, `help.name.more`, and `help.name.option` or `help.any.option`."""
+PROOF: Final = frozenset({"reproduce", "precheck", "precheck-compare", "bisect", "handover"})
+"""Those that are in `dumpscope.cli.commands.proof`."""
 ROOT_OPTIONS: Final = (("--version", "help.version"), ("--lang en|zh", "help.lang"), (HELP, "help.show"))
 """The options of `dumpscope` itself, and the ids of what they mean."""
 
@@ -33,7 +35,8 @@ ROOT_OPTIONS: Final = (("--version", "help.version"), ("--lang en|zh", "help.lan
 def load_command(name: str) -> Command:
     """The parser of one command, with its options and their help; imports the command's module."""
     word = name.replace("-", "_")
-    command = Command(name, getattr(import_module(f"dumpscope.cli.commands.{word}"), word))
+    folder = "dumpscope.cli.commands.proof" if name in PROOF else "dumpscope.cli.commands"
+    command = Command(name, getattr(import_module(f"{folder}.{word}"), word))
     more = [tell(f"help.{name}.more")] if has(f"help.{name}.more") else []
     command.help = "\n\n".join([tell(f"help.{name}"), *more])
     for one in command.params:

@@ -10,7 +10,19 @@ with Client("http://127.0.0.1:8000") as client:
 
 from dumpscope.client.asynchronous import AsyncClient
 from dumpscope.client.blocking import Client
-from dumpscope.client.records import Comparison, Dump, Job, Origin, ServerError, Suspect, WorkFailed, to_frame
+from dumpscope.client.records import (
+    Comparison,
+    Dump,
+    Job,
+    Origin,
+    ServerError,
+    Suspect,
+    Watch,
+    Webhook,
+    WorkFailed,
+    to_frame,
+)
+from dumpscope.jobs.webhooks import SignatureError, verify_webhook
 
 __all__ = [
     "AsyncClient",
@@ -20,7 +32,11 @@ __all__ = [
     "Job",
     "Origin",
     "ServerError",
+    "SignatureError",
     "Suspect",
+    "Watch",
+    "Webhook",
     "WorkFailed",
     "to_frame",
+    "verify_webhook",
 ]

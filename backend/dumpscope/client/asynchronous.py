@@ -11,8 +11,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from dumpscope.client import exchange, steps, uploads
-from dumpscope.client.records import Comparison, Dump, Job, Origin, ServerError, Suspect, read, to_frame
-from dumpscope.client.steps import Pause, Query, Request, Steps, Watcher, download, id_of, node_path, words
+from dumpscope.client.records import (
+    Comparison,
+    Dump,
+    Job,
+    Origin,
+    Record,
+    ServerError,
+    Suspect,
+    Watch,
+    Webhook,
+    read,
+    to_frame,
+)
+from dumpscope.client.steps import (
+    Pause,
+    Query,
+    Request,
+    Steps,
+    Watcher,
+    download,
+    id_of,
+    node_path,
+    run_prechecks,
+    words,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -24,11 +47,19 @@ Waited = TypeVar("Waited", Dump, Comparison)
 class AsyncClient:
     """A server's REST interface for asyncio. Use as a context, or await `close`. Arguments and errors are those of `Client`."""
 
-    def __init__(self, server: str | None = None, *, token: str | None = None) -> None:
+    def __init__(
+        self,
+        server: str | None = None,
+        *,
+        token: str | None = None,
+        tries: int = exchange.TRIES,
+        seconds: float = exchange.SECONDS,
+    ) -> None:
         self.home = exchange.home_of(server)
         """Address of the server's page, without a slash at its end."""
         self.base = f"{self.home}/api"
-        self._http = httpx.AsyncClient(**exchange.settings(token))
+        self._http = httpx.AsyncClient(**exchange.settings(token, seconds))
+        self._tries = tries
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -85,6 +116,81 @@ class AsyncClient:
     ) -> int:
         """Import a folder on the server, or the lines of a precheck.jsonl that is here. Returns the number of stored rows."""
         return await self._run(steps.import_prechecks(dump, path, lines))
+
+    async def run_prechecks(
+        self,
+        dump: Dump | str,
+        *,
+        device: str = "cpu",
+        steps: Iterable[int] = (),
+        ranks: Iterable[int] = (),
+        wait: bool = True,
+        watch: Watcher | None = None,
+    ) -> Job:
+        """Have the server run every call of a dump alone, if it has a Python with torch; `prechecks` tells the result.
+        Raises WorkFailed."""
+        places = {"steps": steps, "ranks": ranks}
+        return await self._run(run_prechecks(dump, device, places, wait=wait, watch=watch))
+
+    async def cancel_prechecks(self, dump: Dump | str) -> None:
+        """End the run; earlier results stay."""
+        await self._run(steps.send("POST", f"/dumps/{id_of(dump)}/prechecks/cancel"))
+
+    # -- watched folders -----------------------------------------------------------------------------------------------
+
+    async def watch_folder(
+        self,
+        folder: Dump | str,
+        *,
+        partner: Dump | str | None = None,
+        side: str = "target",
+        name: str | None = None,
+        **options: Any,
+    ) -> Watch:
+        """Have new steps and ranks of a folder read as they become whole, and compared with a partner. folder: a path on the
+        server, also of an empty folder, or a dump; partner: likewise, a path is then watched as well; side: of the folder;
+        options: of the comparison"""
+        return await self._run(steps.watch_folder(folder, partner, side, name, options))
+
+    def watches(self) -> AsyncIterator[Watch]:
+        """Watched folders, newest first."""
+        return self._records(Watch, "/watches", {})
+
+    async def watch(self, watch: Watch | str) -> Watch:
+        return await self._run(steps.record(Watch, f"/watches/{id_of(watch)}"))
+
+    async def pair_watch(self, watch: Watch | str, partner: Dump | str | None, *, side: str = "target") -> Watch:
+        """Name another partner of a watch, a dump or its id, or none; what was compared stays."""
+        return await self._run(steps.pair_watch(watch, partner, side))
+
+    async def stop_watching(self, watch: Watch | str) -> None:
+        """The dump and its comparison stay."""
+        await self._run(steps.send("DELETE", f"/watches/{id_of(watch)}"))
+
+    # -- webhooks ------------------------------------------------------------------------------------------------------
+
+    async def create_webhook(
+        self,
+        url: str,
+        *,
+        kinds: Iterable[str] | None = None,
+        states: Iterable[str] | None = None,
+        about: Dump | Comparison | None = None,
+    ) -> Webhook:
+        """Have the ends of jobs sent to an address. Keep the `secret` of the answer: it is not shown again, and `verify_webhook`
+        needs it. kinds: ingest, update, compare, rejudge, precheck; states: done, failed, cancelled; all if left out"""
+        return await self._run(steps.create_webhook(url, kinds, states, about))
+
+    def webhooks(self) -> AsyncIterator[Webhook]:
+        """Webhooks, newest first, without their secrets."""
+        return self._records(Webhook, "/webhooks", {})
+
+    async def delete_webhook(self, webhook: Webhook | str) -> None:
+        await self._run(steps.send("DELETE", f"/webhooks/{id_of(webhook)}"))
+
+    def deliveries(self, webhook: Webhook | str) -> AsyncIterator[dict[str, Any]]:
+        """What was or is to be sent to a webhook, newest first."""
+        return self._rows(f"/webhooks/{id_of(webhook)}/deliveries", {})
 
     # -- comparisons ---------------------------------------------------------------------------------------------------
 
@@ -219,8 +325,8 @@ class AsyncClient:
     async def _do(self, asked: Request | Pause) -> Any:
         if isinstance(asked, Pause):
             return await asyncio.sleep(asked.seconds)
-        for attempt in range(exchange.TRIES):
-            last = attempt == exchange.TRIES - 1
+        for attempt in range(self._tries):
+            last = attempt == self._tries - 1
             reply: httpx.Response | None = None
             try:
                 if asked.file is not None:
@@ -258,6 +364,6 @@ class AsyncClient:
             if cursor is None:
                 return
 
-    async def _records(self, kind: type[Waited], path: str, query: Query) -> AsyncIterator[Waited]:
+    async def _records(self, kind: type[Record], path: str, query: Query) -> AsyncIterator[Record]:
         async for row in self._rows(path, query):
             yield read(kind, row)

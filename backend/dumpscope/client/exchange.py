@@ -17,6 +17,7 @@ from dumpscope.texts import said_of, say
 TOKEN: Final = "DUMPSCOPE_TOKEN"
 SERVER: Final = "DUMPSCOPE_SERVER"
 SECONDS: Final = 120.0
+"""How long a request waits for its answer."""
 TRIES: Final = 6
 """How often a request is sent at most: over about 15 seconds."""
 LONGEST_PAUSE: Final = 8.0
@@ -32,11 +33,11 @@ def home_of(server: str | None) -> str:
     return given
 
 
-def settings(token: str | None) -> dict[str, Any]:
+def settings(token: str | None, seconds: float) -> dict[str, Any]:
     """Arguments of an httpx client."""
     known = os.environ.get(TOKEN, "") if token is None else token
     headers = {"Authorization": f"Bearer {known}"} if known else {}
-    return {"headers": headers, "timeout": SECONDS, "follow_redirects": True}
+    return {"headers": headers, "timeout": seconds, "follow_redirects": True}
 
 
 def written(base: str, request: Request) -> dict[str, Any]:

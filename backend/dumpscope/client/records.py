@@ -125,6 +125,36 @@ class Suspect(_Record):
     called_at: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch(_Record):
+    """A folder that the server watches. dump, partner, comparison: ids; condition: waiting, looking, growing, ended, still, gone,
+    outside or unreadable; whole: steps that are complete"""
+
+    id: str
+    dump: str = ""
+    path: str = ""
+    side: str = "target"
+    partner: str | None = None
+    comparison: str | None = None
+    condition: str = "looking"
+    step: int | None = None
+    calls: int | None = None
+    whole: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook(_Record):
+    """An address to which the server sends the ends of jobs. subject: id of the comparison or dump that they are about, None for
+    all; secret: only of one that was just made"""
+
+    id: str
+    url: str = ""
+    kinds: list[str] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
+    subject: str | None = None
+    secret: str = field(default="", repr=False)
+
+
 class ServerError(DumpscopeError):
     """The server refused a request or did not answer. reply_status: of HTTP, 0 without an answer; reply_code: the word `error`"""
 

@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from dumpscope.client.records import Comparison, Dump, Job, Origin, Record, ServerError, Suspect, WorkFailed, read
+from dumpscope.client.records import (
+    Comparison,
+    Dump,
+    Job,
+    Origin,
+    Record,
+    ServerError,
+    Suspect,
+    Watch,
+    Webhook,
+    WorkFailed,
+    read,
+)
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
 
@@ -50,7 +62,7 @@ Settled = TypeVar("Settled", Dump, Comparison)
 Steps = Generator[Request | Pause, Any, Result]
 
 
-def id_of(one: Dump | Comparison | str) -> str:
+def id_of(one: Dump | Comparison | Watch | Webhook | str) -> str:
     return one if isinstance(one, str) else one.id
 
 
@@ -190,6 +202,52 @@ def import_prechecks(dump: Dump | str, path: str | None, lines: Iterable[str] | 
     for piece in _pieces(lines or ()):
         kept += int((yield from send("POST", place, {"text": piece}))["rows"])
     return kept
+
+
+def run_prechecks(
+    dump: Dump | str, device: str, places: Mapping[str, Iterable[int]], *, wait: bool, watch: Watcher | None
+) -> Steps[Job]:
+    body = {"device": device, **{name: list(numbers) for name, numbers in places.items()}}
+    accepted = yield from send("POST", f"/dumps/{id_of(dump)}/prechecks/run", body)
+    if wait:
+        return (yield from finish(accepted["job"], watch))
+    return (yield from record(Job, f"/jobs/{accepted['job']}"))
+
+
+def watch_folder(
+    folder: Dump | str,
+    partner: Dump | str | None,
+    side: str,
+    name: str | None,
+    options: Mapping[str, Any],
+) -> Steps[Watch]:
+    body: dict[str, Any] = {"side": side}
+    body |= {"dump": folder.id} if isinstance(folder, Dump) else {"path": folder}
+    if partner is not None:
+        body |= {"partner": partner.id} if isinstance(partner, Dump) else {"partner_path": partner}
+    if name is not None:
+        body["name"] = name
+    if options:
+        body["options"] = dict(options)
+    return read(Watch, (yield from send("POST", "/watches", body)))
+
+
+def pair_watch(watch: Watch | str, partner: Dump | str | None, side: str) -> Steps[Watch]:
+    body = {"partner": None if partner is None else id_of(partner), "side": side}
+    return read(Watch, (yield from send("PATCH", f"/watches/{id_of(watch)}", body)))
+
+
+def create_webhook(
+    url: str, kinds: Iterable[str] | None, states: Iterable[str] | None, about: Dump | Comparison | None
+) -> Steps[Webhook]:
+    body: dict[str, Any] = {"url": url}
+    if kinds is not None:
+        body["kinds"] = list(kinds)
+    if states is not None:
+        body["states"] = list(states)
+    if about is not None:
+        body["dump" if isinstance(about, Dump) else "comparison"] = about.id
+    return read(Webhook, (yield from send("POST", "/webhooks", body)))
 
 
 PIECE: Final = 2 << 20

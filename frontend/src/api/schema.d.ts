@@ -1857,6 +1857,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Webhooks, newest first.
+         */
+        get: operations["listing_api_webhooks_get"];
+        put?: never;
+        /**
+         * Create
+         * @description Have the end of jobs sent to an address, as a signed JSON document; the reply shows the secret, once.
+         */
+        post: operations["create_api_webhooks_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One webhook.
+         */
+        get: operations["one_api_webhooks__webhook_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove
+         * @description Send nothing more to it, also not what is still to be sent.
+         */
+        delete: operations["remove_api_webhooks__webhook_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Deliveries
+         * @description What was or is to be sent to a webhook, newest first; of those that are over the last 100 are kept.
+         */
+        get: operations["deliveries_api_webhooks__webhook_id__deliveries_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2292,6 +2360,38 @@ export interface components {
             first: components["schemas"]["Unjudged"] | null;
             /** Ends */
             ends: components["schemas"]["End"][];
+        };
+        /**
+         * Delivery
+         * @description `event`: kind and end of the job; `due`: time of the next try, null when it is over; `reply_status`: of HTTP, of the last
+         *     try, null without a reply; `error`: why the last try failed
+         */
+        Delivery: {
+            /** Id */
+            id: string;
+            /** Event */
+            event: string;
+            /** Job */
+            job: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "delivered" | "failed";
+            /** Tries */
+            tries: number;
+            /** Due */
+            due: string | null;
+            /** Reply Status */
+            reply_status: number | null;
+            /** Error */
+            error: string | null;
+            /** Error Said */
+            error_said?: components["schemas"]["Phrase"][] | null;
+            /** Created */
+            created: string;
+            /** Finished */
+            finished: string | null;
         };
         /**
          * Dump
@@ -3105,6 +3205,26 @@ export interface components {
             beside: string | null;
         };
         /**
+         * MadeWebhook
+         * @description `secret`: signs every body; it is shown here and never again
+         */
+        MadeWebhook: {
+            /** Id */
+            id: string;
+            /** Url */
+            url: string;
+            /** Kinds */
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck")[];
+            /** States */
+            states: ("done" | "failed" | "cancelled")[];
+            /** Subject */
+            subject: string | null;
+            /** Created */
+            created: string;
+            /** Secret */
+            secret: string;
+        };
+        /**
          * MatchingOptions
          * @description The options of a comparison that change the matching; an option that is left out is as in the comparison.
          */
@@ -3293,6 +3413,39 @@ export interface components {
             /** Partner Path */
             partner_path?: string | null;
             options?: components["schemas"]["ComparisonOptions"] | null;
+        };
+        /**
+         * NewWebhook
+         * @description `url`: http or https, of a host that the server's operator named; `kinds`, `states`: of the jobs whose end is told;
+         *     `comparison` or `dump`: only jobs about this one. If its last job is over already, that end is told at once.
+         */
+        NewWebhook: {
+            /** Url */
+            url: string;
+            /**
+             * Kinds
+             * @default [
+             *       "ingest",
+             *       "update",
+             *       "compare",
+             *       "rejudge",
+             *       "precheck"
+             *     ]
+             */
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck")[];
+            /**
+             * States
+             * @default [
+             *       "done",
+             *       "failed",
+             *       "cancelled"
+             *     ]
+             */
+            states: ("done" | "failed" | "cancelled")[];
+            /** Comparison */
+            comparison?: string | null;
+            /** Dump */
+            dump?: string | null;
         };
         /**
          * NodeAlone
@@ -3696,6 +3849,19 @@ export interface components {
             /** Start */
             start?: number | null;
         };
+        /** Page[Delivery] */
+        Page_Delivery_: {
+            /** Items */
+            items: components["schemas"]["Delivery"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
         /** Page[DumpNodeRow] */
         Page_DumpNodeRow_: {
             /** Items */
@@ -3817,6 +3983,19 @@ export interface components {
         Page_Watch_: {
             /** Items */
             items: components["schemas"]["Watch"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[Webhook] */
+        Page_Webhook_: {
+            /** Items */
+            items: components["schemas"]["Webhook"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -5445,6 +5624,24 @@ export interface components {
              * @enum {string}
              */
             side: "target" | "golden";
+        };
+        /**
+         * Webhook
+         * @description `subject`: id of the comparison or dump whose jobs are told, null for all
+         */
+        Webhook: {
+            /** Id */
+            id: string;
+            /** Url */
+            url: string;
+            /** Kinds */
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck")[];
+            /** States */
+            states: ("done" | "failed" | "cancelled")[];
+            /** Subject */
+            subject: string | null;
+            /** Created */
+            created: string;
         };
         /**
          * Stray
@@ -9470,6 +9667,169 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": unknown;
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_webhooks_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Webhook_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_api_webhooks_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWebhook"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeWebhook"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_webhooks__webhook_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_api_webhooks__webhook_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deliveries_api_webhooks__webhook_id__deliveries_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Delivery_"];
                 };
             };
             /** @description What went wrong. */

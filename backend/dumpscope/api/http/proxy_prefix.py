@@ -6,8 +6,10 @@ import re
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,255}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*")
 
 
@@ -15,6 +17,16 @@ def clean_prefix(given: str) -> str:
     """The prefix without a slash at its end; "" if there is none or it is no path of this host."""
     prefix = given.rstrip("/")
     return prefix if _PATH.fullmatch(prefix) and not prefix.startswith("//") else ""
+
+
+def home_of(request: Request) -> str:
+    """The address of the page as the sender of a request reached it, without a slash at its end."""
+    headers = request.headers
+    host = headers.get("x-forwarded-host", headers.get("host", "")).partition(",")[0].strip()
+    scheme = headers.get("x-forwarded-proto", request.url.scheme).partition(",")[0].strip()
+    known = scheme if scheme in ("http", "https") else request.url.scheme
+    host = host if _HOST.fullmatch(host) else request.url.netloc
+    return f"{known}://{host}{clean_prefix(headers.get('x-forwarded-prefix', ''))}"
 
 
 class Unprefixed:

@@ -34,6 +34,7 @@ def serve(
     data_dir: DataDir = None,
     root: Annotated[list[Path] | None, Option("--root")] = None,
     source_root: Annotated[list[str] | None, Option("--source-root", metavar="[PREFIX=]DIR")] = None,
+    webhook_host: Annotated[list[str] | None, Option("--webhook-host", metavar="HOST[:PORT]")] = None,
 ) -> int:
     """Serve the web UI and the REST interface, for the data folder or for result files."""
     with Ending() as ending:
@@ -45,6 +46,7 @@ def serve(
             data_dir=data_dir,
             roots=root or [],
             source_roots=source_root or [],
+            webhook_hosts=webhook_host or [],
         )
     return COMPARED
 
@@ -58,10 +60,19 @@ def _serve(
     data_dir: Path | None,
     roots: Sequence[Path],
     source_roots: Sequence[str],
+    webhook_hosts: Sequence[str],
 ) -> None:
     """Serve until interrupted. results: files to show as copies, instead of a data folder"""
     if not results:
-        run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots, source_roots=source_roots))
+        chosen = settings(
+            host=host,
+            port=port,
+            data_dir=data_dir,
+            roots=roots,
+            source_roots=source_roots,
+            webhook_hosts=webhook_hosts,
+        )
+        run_server(ending, chosen)
         return
     if data_dir is not None:
         raise UsageError(
@@ -123,6 +134,7 @@ def settings(
     data_dir: Path | None = None,
     roots: Sequence[Path] = (),
     source_roots: Sequence[str] = (),
+    webhook_hosts: Sequence[str] = (),
     database_url: str | None = None,
 ) -> Settings:
     """Settings from the command line, then the environment. Raises UsageError with one line that says what is wrong."""
@@ -135,6 +147,7 @@ def settings(
         "data_dir": data_dir,
         "roots": list(roots) or None,
         "source_roots": list(source_roots) or None,
+        "webhook_hosts": list(webhook_hosts) or None,
         "database_url": database_url,
     }
     for root in roots:

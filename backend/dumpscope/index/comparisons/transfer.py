@@ -183,7 +183,7 @@ def _chunks(numbers: Sequence[int]) -> Iterable[Sequence[int]]:
 def remove_unfinished(database: Database) -> None:
     """Leave only finished comparisons' work in a copy of a database: jobs that wait there belong to whoever made it."""
     with database.write() as connection:
-        for table in (tables.job, tables.task):
+        for table in (tables.job, tables.task, tables.webhook, tables.delivery):
             connection.execute(table.delete())
         connection.execute(update(tables.comparison).values(job=None))
         connection.execute(update(tables.dump).values(job=None))

@@ -35,9 +35,13 @@ BUSY_SECONDS: Final = 120.0
 
 ADVISORY_LOCK: Final = 0x64756D70  # any fixed number: the writer's turn on PostgreSQL
 
-Role = Literal["server", "watch"]
-"""What one process at a time does: clean up after crashed ones, look at watched folders."""
-ROLE_LOCKS: Final[dict[Role, int]] = {"server": ADVISORY_LOCK + 1, "watch": ADVISORY_LOCK + 2}
+Role = Literal["server", "watch", "webhook"]
+"""What one process at a time does: clean up after crashed ones, look at watched folders, send to webhooks."""
+ROLE_LOCKS: Final[dict[Role, int]] = {
+    "server": ADVISORY_LOCK + 1,
+    "watch": ADVISORY_LOCK + 2,
+    "webhook": ADVISORY_LOCK + 3,
+}
 
 RESERVE_BYTES: Final = 8 << 20
 """Room kept beside a server's SQLite file, so that a full disk still takes the end of a job and the removal of a dump."""

@@ -15,6 +15,7 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import column_values, phrases_to_json, to_json, with_phrases
 from dumpscope.index.store.database import Database
+from dumpscope.index.store.webhooks import announce
 from dumpscope.texts import say
 
 
@@ -94,6 +95,7 @@ class JobTable:
             values = column_values({"status": status, "error": error, "finished": time.time(), "eta": None, **done})
             _change(connection, job_id, **values)
             connection.execute(delete(tables.task).where(tables.task.c.job == job_id))
+            announce(connection, job_id)
 
     def cancel(self, job_id: str, why: int = 1) -> Job:
         """Ask a running job to stop, end a queued one; one that is over stays as it is. why: see `jobs.runner`."""
@@ -101,6 +103,7 @@ class JobTable:
             row = connection.execute(select(tables.job.c.status).where(tables.job.c.id == job_id)).one_or_none()
             if row is not None and row.status == "queued":
                 _change(connection, job_id, status="cancelled", cancel=why, finished=time.time())
+                announce(connection, job_id)
             elif row is not None and row.status == "running":
                 _change(connection, job_id, cancel=why, message=say("jobs.cancelling"))
         return self.get(job_id)
@@ -123,6 +126,7 @@ class JobTable:
             for row in left:
                 if row.cancel == 1:
                     _change(connection, row.id, status="cancelled", finished=time.time())
+                    announce(connection, row.id)
                 else:
                     _change(
                         connection,

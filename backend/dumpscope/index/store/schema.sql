@@ -405,4 +405,41 @@ CREATE TABLE checkpoint_tensor (
 
 CREATE INDEX ix_checkpoint_tensor_diff_state_number ON checkpoint_tensor (diff, state, number);
 
-INSERT INTO alembic_version (version_num) VALUES ('0012');
+CREATE TABLE webhook (
+	serial INTEGER NOT NULL, 
+	id VARCHAR(32) NOT NULL, 
+	url TEXT NOT NULL, 
+	secret TEXT NOT NULL, 
+	home TEXT NOT NULL, 
+	kinds TEXT NOT NULL, 
+	states TEXT NOT NULL, 
+	subject VARCHAR(32), 
+	created DOUBLE NOT NULL, 
+	CONSTRAINT pk_webhook PRIMARY KEY (serial), 
+	CONSTRAINT uq_webhook_id UNIQUE (id)
+);
+
+CREATE TABLE delivery (
+	serial INTEGER NOT NULL, 
+	id VARCHAR(32) NOT NULL, 
+	webhook BIGINT NOT NULL, 
+	event VARCHAR(32) NOT NULL, 
+	job VARCHAR(32) NOT NULL, 
+	status VARCHAR(16) NOT NULL, 
+	body TEXT, 
+	tries INTEGER NOT NULL, 
+	due DOUBLE, 
+	reply_status INTEGER, 
+	error TEXT, 
+	said TEXT, 
+	created DOUBLE NOT NULL, 
+	finished DOUBLE, 
+	CONSTRAINT pk_delivery PRIMARY KEY (serial), 
+	CONSTRAINT uq_delivery_id UNIQUE (id)
+);
+
+CREATE INDEX ix_delivery_webhook_serial ON delivery (webhook, serial);
+
+CREATE INDEX ix_delivery_due ON delivery (due);
+
+INSERT INTO alembic_version (version_num) VALUES ('0013');

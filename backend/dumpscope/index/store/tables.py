@@ -486,6 +486,41 @@ checkpoint_tensor = Table(
     Index(None, "diff", "state", "number"),
 )
 
+webhook = Table(
+    "webhook",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("home", Text, nullable=False),  # address of the page, as whoever made it reached the server
+    Column("kinds", Text, nullable=False),  # JSON list of kinds of jobs
+    Column("states", Text, nullable=False),  # JSON list of the ends of jobs
+    Column("subject", String(32)),  # of the jobs; null: any
+    Column("created", Double, nullable=False),
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("webhook", BigInteger, nullable=False),  # webhook.serial
+    Column("event", String(32), nullable=False),  # kind.state
+    Column("job", String(32), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("body", Text),  # null until the first try
+    Column("tries", Integer, nullable=False),
+    Column("due", Double),  # time of the next try; null when it is over
+    Column("reply_status", Integer),  # of HTTP, of the last try
+    Column("error", Text),
+    Column("said", Text),  # the phrases behind the error (codec.phrases_to_json)
+    Column("created", Double, nullable=False),
+    Column("finished", Double),
+    Index(None, "webhook", "serial"),
+    Index(None, "due"),
+)
+
 RANK_ROWS: Final = (entry, item, producers, precheck)
 """Tables whose keys begin with a rank_dump's id."""
 

@@ -1,0 +1,1 @@
+"""Commands that prove a suspect: calls run alone, or differently, and the finding packed for its owner."""
