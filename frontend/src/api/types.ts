@@ -91,3 +91,6 @@ export interface Page<T> {
   total: number;
   start?: number | null;
 }
+export type CheckpointDiff = Schemas["CheckpointDiff"];
+export type CheckpointTensor = Schemas["CheckpointTensor"];
+export type NewCheckpointDiff = Schemas["NewCheckpointDiff"];

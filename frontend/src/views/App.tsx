@@ -11,7 +11,9 @@ const ComparisonView = lazyPart(async () => (await import("./comparison/Comparis
 const DumpView = lazyPart(async () => (await import("./dump/DumpView")).DumpView);
 const HomeView = lazyPart(async () => (await import("./home/HomeView")).HomeView);
 
-/** Three addresses: the start, a dump, a comparison. */
+const CheckpointView = lazyPart(async () => (await import("./checkpoints/CheckpointView")).CheckpointView);
+
+/** Four addresses: the start, a dump, a comparison, two checkpoints. */
 export function App() {
   const { t } = useTranslation();
   const { path } = useLocation();
@@ -27,6 +29,7 @@ function Screen({ path }: { path: string }) {
   if (noun === "home") return <HomeView fallback={<Header />} />;
   if (noun === "dumps") return <DumpView key={id} id={id} fallback={<Header />} />;
   if (noun === "comparisons") return <ComparisonView key={id} id={id} fallback={<Header />} />;
+  if (noun === "checkpoints") return <CheckpointView key={id} id={id} fallback={<Header />} />;
   return <NotFound />;
 }
 
@@ -36,6 +39,7 @@ export function preloadScreen(path: string): void {
   if (noun === "home") void HomeView.preload();
   if (noun === "dumps") void DumpView.preload();
   if (noun === "comparisons") void ComparisonView.preload();
+  if (noun === "checkpoints") void CheckpointView.preload();
 }
 
 function readPath(path: string): { noun: string; id: string } {

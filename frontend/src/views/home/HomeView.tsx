@@ -4,6 +4,7 @@ import type { Side } from "../../base/comparison/sides";
 import { readDrop } from "../../base/upload/pickedFiles";
 import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../../widgets/basic/States";
+import { lazyPart } from "../../widgets/late/lazyPart";
 import { usePainted } from "../../widgets/late/painted";
 import { Header } from "../../widgets/page/Header";
 import { useListNews } from "../../widgets/watch/jobNews";
@@ -15,6 +16,10 @@ import { ComparisonList } from "./lists/ComparisonList";
 import { DumpList } from "./lists/DumpList";
 import { useSides } from "./useSides";
 import { useUploads } from "./useUploads";
+
+const CheckpointPanel = lazyPart(async () => (await import("./checkpoints/CheckpointPanel")).CheckpointPanel, {
+  late: true,
+});
 
 /** Start: compare two dumps, add dumps, find earlier comparisons. Files may be dropped anywhere. */
 export function HomeView() {
@@ -67,6 +72,7 @@ export function HomeView() {
         </div>
         <ComparisonList />
         <DumpList picked={picked} onPick={setPicked} />
+        <CheckpointPanel />
       </main>
       {over !== null && <DropOverlay over={over} />}
     </div>
