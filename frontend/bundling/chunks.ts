@@ -11,7 +11,9 @@ export const SOURCE = resolve(import.meta.dirname, "../src");
 /** The screen whose first scripts are counted: tests/ui/test_scripts.py. */
 export const ANSWER = [`${SOURCE}/main.tsx`, `${SOURCE}/views/comparison/ComparisonView.tsx`];
 
-const FIRST = /\/node_modules\/(?:react|react-dom|scheduler|@tanstack\/(?:query-core|react-query)|clsx)\/|\.css/;
+/** Of plotly.js only its address. */
+const FIRST =
+  /\/node_modules\/(?:react|react-dom|scheduler|plotly\.js-[a-z-]+|@tanstack\/(?:query-core|react-query)|clsx)\/|\.css/;
 /** Mantine's frame, and its few elements that float over nothing. */
 const FIRST_MANTINE =
   /\/@mantine\/core\/esm\/(?:core|components\/(?:ActionIcon|Button|Loader|Transition|UnstyledButton))\//;

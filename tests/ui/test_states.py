@@ -103,6 +103,21 @@ def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Serv
     expect(first).to_be_in_viewport(ratio=0.99)
     expect(first).to_contain_text("3.21533")
     expect(first).to_contain_text("3.217")
+    # In the order of a column on request: the mask has the smallest minimum, and what differs comes first again.
+    rows = page.get_by_test_id("io").locator("tbody")
+    by_max = page.get_by_test_id("io-sort-max")
+    by_max.press("Enter")
+    expect(page).to_have_url(re.compile(r"[?&]io=-max\b"))
+    expect(by_max.locator("xpath=..")).to_have_attribute("aria-sort", "descending")
+    falling = [float(text) for text in rows.locator("tr:first-child td.num:nth-of-type(2)").all_inner_texts()]
+    assert falling == sorted(falling, reverse=True)
+    assert len(falling) > 1
+    by_max.click()
+    expect(page).to_have_url(re.compile(r"[?&]io=max\b"))
+    expect(rows.first).to_have_attribute("data-verdict", "yes")
+    by_max.click()
+    expect(rows.first).to_have_attribute("data-verdict", "no")
+    expect(page).not_to_have_url(re.compile(r"[?&]io="))
 
 
 def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContext, server: Server) -> None:

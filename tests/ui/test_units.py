@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server
 from ui.driving import known
@@ -28,6 +28,27 @@ def test_the_selection_is_kept_from_rank_to_rank(page: Page, server: Server, dum
     expect(page).to_have_url(re.compile(r"[?&]r=1\b"))
     expect(name).to_contain_text("Functional.layer_norm.0.forward")
     expect(page.get_by_test_id("banner")).to_contain_text("Tensor.__add__.0.forward")
+
+
+def test_two_people_look_at_one_result_and_neither_moves_the_other(
+    page: Page, context: BrowserContext, server: Server, dumps: Path
+) -> None:
+    address = known(server, dumps / "target_fault", dumps / "golden")
+    other = context.new_page()
+    page.goto(f"{address}?f=class:origin")
+    other.goto(f"{address}?q=layer_norm")
+    for person, shown in ((page, "1 call"), (other, "10 calls")):
+        expect(person.get_by_test_id("total")).to_contain_text(shown)
+    page.locator("body").press("5")
+    other.get_by_test_id("calls").get_by_text("Functional.layer_norm.2.forward", exact=True).click()
+    other.locator("body").press("}")
+    expect(other).to_have_url(re.compile(r"[?&]s=1\b.*q=layer_norm"))
+    page.reload()
+    expect(page.get_by_test_id("total")).to_contain_text("1 call")
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
+    expect(page).to_have_url(re.compile(r"[?&]s=0\b.*tab=order"))
+    expect(other.get_by_test_id("selected-name")).to_contain_text("Functional.layer_norm.2.forward")
+    expect(other.get_by_test_id("calls").get_by_role("row", selected=True)).to_contain_text("layer_norm.2.forward")
 
 
 def test_the_selection_is_kept_from_step_to_step(page: Page, server: Server, dumps: Path) -> None:

@@ -1,4 +1,4 @@
-"""The web UI's files: the bundle, its page under every address of the UI, and plotly.js from the plotly package."""
+"""The web UI's files: the bundle, its page under every address of the UI, and its plotly.js."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import hashlib
 import re
 from functools import cache
 from html import escape
-from importlib import metadata, resources
-from importlib.util import find_spec
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -79,11 +78,11 @@ def draw_page(request: Request, status: int) -> Response:
 
 @router.get("/api/plotly.min.js")
 def plotly(request: Request) -> Response:
-    """plotly.js of the installed plotly package, so that figures and renderer have the same version."""
+    """The plotly.js that draws the figures, under a name that stays the same from version to version."""
     file = plotly_file()
     if file is None:
-        raise HTTPException(404, say("api.plotly_package_ships_no_plotly_min"))
-    tag = f'"{metadata.version("plotly")}"'
+        raise HTTPException(404, say("api.no_plotly"))
+    tag = f'"{file.stem}"'
     headers = {"ETag": tag, "Cache-Control": "public, max-age=86400, stale-while-revalidate=31536000"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
@@ -91,10 +90,8 @@ def plotly(request: Request) -> Response:
 
 
 def plotly_file() -> Path | None:
-    """plotly.js, where the plotly package ships it."""
-    found = find_spec("plotly")  # importing it would cost a second
-    file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
-    return file if file is not None and file.is_file() else None
+    """plotly.js of the built UI; its name has a digest."""
+    return next((STATIC / "assets").glob("plotly-*.js"), None)
 
 
 @router.get("/{name}.{kind}")

@@ -1,6 +1,6 @@
-/** plotly.js as the server's own plotly package ships it, run when the first figure is drawn. */
+/** The part of plotly.js that figures need: two axes, no maps, no third dimension. It is run when the first figure is drawn. */
+import script from "plotly.js-cartesian-dist-min/plotly-cartesian.min.js?url";
 import { IN_FILE } from "../base/inFile";
-import { apiUrl } from "./client";
 
 export interface Plotly {
   react(
@@ -31,7 +31,7 @@ export function fetchPlotly(): void {
   if (IN_FILE || asked || loading) return;
   asked = true;
   const link = document.createElement("link");
-  Object.assign(link, { rel: "preload", as: "script", fetchPriority: "low", href: apiUrl("plotly.min.js") });
+  Object.assign(link, { rel: "preload", as: "script", fetchPriority: "low", href: script });
   document.head.appendChild(link);
 }
 
@@ -39,16 +39,16 @@ export function loadPlotly(): Promise<Plotly> {
   if (window.Plotly) return Promise.resolve(window.Plotly);
   if (IN_FILE) loading ??= runPacked();
   loading ??= new Promise<Plotly>((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = apiUrl("plotly.min.js");
-    script.async = true;
-    script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("plotly.js did not start")));
-    script.onerror = () => {
+    const element = document.createElement("script");
+    element.src = script;
+    element.async = true;
+    element.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("plotly.js did not start")));
+    element.onerror = () => {
       loading = null;
-      script.remove();
+      element.remove();
       reject(new Error("plotly.js could not be loaded"));
     };
-    document.head.appendChild(script);
+    document.head.appendChild(element);
   });
   return loading;
 }

@@ -26,7 +26,7 @@ from dumpscope.plots.template import (
 )
 from dumpscope.texts import Phrase, phrase
 
-POINTS = 1000
+POINTS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from dumpscope.plots.template import (
 from dumpscope.texts import Phrase, phrase
 
 POINTS = 2000
+MARKED: Final = 250
+"""Points of a curve up to which each is drawn as a mark; more of them run together, and a browser draws each one by itself."""
 _NAME = 44
 
 
@@ -183,8 +186,9 @@ def error_order_figure(data: ErrorOrder) -> Figure:
 
 
 def _curve(name: str, series: Series, scale: Lanes, colour: str, symbol: str) -> dict[str, object]:
+    mode = "lines+markers" if len(series.order) <= MARKED else "lines"
     return {
-        "type": "scatter", "mode": "lines+markers", "name": name, "x": series.order.tolist(),
+        "type": "scatter", "mode": mode, "name": name, "x": series.order.tolist(),
         "y": [float(f"{value:.5g}") for value in scale.place(series.error).tolist()],
         "text": labels(series.names, series.error, _NAME),
         "customdata": series.pair.tolist(), "line": {"width": 1, "color": colour},

@@ -16,6 +16,12 @@ export type Measure = (typeof MEASURES)[number];
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
+/** Columns that the numbers of a call can be sorted by; null: what differs comes first. */
+export const NUMBER_SORTS = ["name", "max", "min", "mean", "norm"] as const;
+export type NumberColumn = (typeof NUMBER_SORTS)[number];
+/** With "-" in front: the largest first. */
+export type NumberSort = NumberColumn | `-${NumberColumn}`;
+
 /** What can stand large in the place of tree and list. */
 export const STAGES = ["path", "plot"] as const;
 export type Stage = (typeof STAGES)[number];
@@ -55,6 +61,8 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
+  /** null: what differs first. */
+  numbers: NumberSort | null;
   /** A histogram shows shares instead of counts. */
   ecdf: boolean;
   stage: Stage | null;
@@ -89,6 +97,7 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    numbers: numberSort(params.get("io")),
     ecdf: params.get("ecdf") === "1",
     stage: STAGES.find((known) => known === stage) ?? null,
     hops: HOPS.find((known) => known === hops) ?? null,
@@ -114,6 +123,7 @@ export function formatAddress(address: Address): string {
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.numbers !== null) params.set("io", address.numbers);
   if (address.ecdf) params.set("ecdf", "1");
   if (address.stage !== null) params.set("stage", address.stage);
   if (address.hops !== null) params.set("hops", String(address.hops));
@@ -180,6 +190,18 @@ function numbers(text: string | null, most: number): number[] | null {
   if (text === null || !/^\d{1,15}(,\d{1,15})*$/.test(text)) return null;
   const found = text.split(",").map(Number);
   return found.length <= most ? found : null;
+}
+
+function numberSort(text: string | null): NumberSort | null {
+  const column = NUMBER_SORTS.find((one) => one === text?.replace(/^-/, ""));
+  return column === undefined ? null : text === column ? column : `-${column}`;
+}
+
+/** What a click on the title of a column changes the order to: the largest (of names the first) first, the other way round, as it was. */
+export function nextNumberSort(now: NumberSort | null, column: NumberColumn): NumberSort | null {
+  const ways: NumberSort[] = column === "name" ? [column, `-${column}`] : [`-${column}`, column];
+  const at = now === null ? -1 : ways.indexOf(now);
+  return ways[at + 1] ?? null;
 }
 
 function whole(text: string | null): number | null {

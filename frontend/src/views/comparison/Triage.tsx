@@ -26,10 +26,11 @@ import { WaitingMatches } from "./dialogs/WaitingMatches";
 import { FileNote } from "./FileNote";
 import type { Panel } from "./PanelSwitch";
 import { Mode, Sides } from "./Sides";
+import { Following, FollowingProvider } from "./selection/Following";
 import { NoticeProvider, useNotice } from "./selection/notice";
 import { callsOf, OriginsProvider, useOriginWalk, useSuspects } from "./selection/OriginsProvider";
 import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
-import { SelectionProvider, useSelectedCall, useSelection, useShownCalls } from "./selection/SelectionProvider";
+import { SelectionProvider, useSelectedCall, useSelection } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
 import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
@@ -57,7 +58,9 @@ export function Triage({ comparison }: { comparison: Comparison }) {
       <NoticeProvider>
         <SelectionProvider>
           <OriginsProvider>
-            <Screen />
+            <FollowingProvider>
+              <Screen />
+            </FollowingProvider>
           </OriginsProvider>
         </SelectionProvider>
       </NoticeProvider>
@@ -82,13 +85,19 @@ const Screen = memo(function Screen() {
     <div className={classes.screen}>
       <Header>
         <Heading />
-        <Controls onHelp={() => setHelp(true)} fallback={<span className={classes.controls} />} />
+        <Following>
+          <Controls onHelp={() => setHelp(true)} fallback={<span className={classes.controls} />} />
+        </Following>
       </Header>
       <main id="main" className={classes.main} tabIndex={-1}>
         <SummaryProblem />
-        <Banner />
+        <Following>
+          <Banner />
+        </Following>
         {IN_FILE ? <FileNote /> : <WaitingMatches />}
-        <Strip />
+        <Following>
+          <Strip />
+        </Following>
         <div className={classes.switch}>
           <PanelSwitch panel={panel} onPanel={setPanel} />
         </div>
@@ -112,7 +121,9 @@ const Screen = memo(function Screen() {
           <PanelBox name="evidence">
             <EvidencePanel />
           </PanelBox>
-          <Stage />
+          <Following>
+            <Stage />
+          </Following>
         </div>
       </main>
       <ShownNotice />
@@ -156,10 +167,11 @@ function Rest() {
 function PanelBox({ name, children }: { name: Panel; children: ReactNode }) {
   const { t } = useTranslation();
   const { selected } = useSelection();
+  const follows = name !== "list";
   return (
     <section className={`panel ${classes.panel}`} data-name={name} aria-label={t(`comparison.panels.${name}`)}>
       <Boundary title={t("app.crashed")} resetKey={name === "evidence" ? (selected ?? "") : ""}>
-        {children}
+        {follows ? <Following>{children}</Following> : children}
       </Boundary>
     </section>
   );
@@ -176,7 +188,6 @@ function Strip() {
   const { id } = useShownComparison();
   const { address, update, unit } = useSelection();
   const { node } = useSelectedCall();
-  const calls = useShownCalls();
   const selectByOrder = useSelectByOrder();
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -200,7 +211,7 @@ function Strip() {
         box={box}
         width={width}
         strip={strip.data}
-        selected={node?.order ?? calls.rowAt(calls.selectedAt)?.order ?? null}
+        selected={node?.order ?? null}
         range={address.filter.range}
         marks={marks}
         tint={reach?.runs}

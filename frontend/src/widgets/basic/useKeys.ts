@@ -10,6 +10,7 @@ import {
   shiftedDigit,
 } from "../../base/address/keys";
 import { holdKey } from "../late/heldKeys";
+import { notePress } from "../late/rest";
 
 /** Escape closes these before anything else; while one is open, no other key acts. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
@@ -72,6 +73,7 @@ function isBound(event: KeyboardEvent): boolean {
 }
 
 function look(event: KeyboardEvent): void {
+  notePress(event.timeStamp);
   if (holdKey(event, isBound(event))) return;
   const open = [...document.querySelectorAll(OVERLAYS)].filter((overlay) => overlay !== leaving);
   last = { event, covered: open.length > 0 };

@@ -3,7 +3,7 @@ import { type ComponentType, type ReactNode, useEffect, useState, useSyncExterna
 import { restOfTexts } from "../../texts";
 import { expectPart } from "./heldKeys";
 import { PartMissing } from "./PartMissing";
-import { painted } from "./painted";
+import { painted, whole } from "./painted";
 
 interface LazyProps {
   /** Stands in its place until it is there: of the same size, so that nothing moves. */
@@ -83,13 +83,15 @@ function Part({ script, overlay, props: { fallback = null, ...props } }: PartPro
   return overlay ? null : fallback;
 }
 
-/** Has parts come when the page is at rest. */
+/** Has parts come when the screen is whole and at rest. */
 export function useIdlePreload(parts: readonly { preload: () => Promise<void> }[], when: boolean): void {
   useEffect(() => {
     if (!when) return;
     const rest = window.requestIdleCallback ?? ((run: () => void) => window.setTimeout(run, 200));
-    rest(() => {
-      for (const { preload } of parts) void preload();
-    });
+    void whole.then(() =>
+      rest(() => {
+        for (const { preload } of parts) void preload();
+      }),
+    );
   }, [parts, when]);
 }

@@ -1,4 +1,4 @@
-import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
+import { type CSSProperties, type KeyboardEvent, memo, useEffect, useId, useLayoutEffect } from "react";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { NodeNote, NodeRow } from "../../api/types";
 import { onlySide } from "../../base/comparison/unmatched";
@@ -126,7 +126,7 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
                 note={notes?.get(row.name)}
                 failing={failing}
                 selected={row.address === selected}
-                onSelect={() => onSelect(row, false)}
+                onSelect={onSelect}
               />
             );
           })}
@@ -166,7 +166,7 @@ function NoRows({ children }: { children: React.ReactNode }) {
 }
 
 /** A row that is being read. */
-function Coming({ id, top, place }: RowPlace) {
+const Coming = memo(function Coming({ id, top, place }: RowPlace) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
     // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
@@ -181,7 +181,7 @@ function Coming({ id, top, place }: RowPlace) {
       <Cell className="num dim">…</Cell>
     </div>
   );
-}
+});
 
 interface RowProps extends RowPlace {
   row: NodeRow;
@@ -189,10 +189,11 @@ interface RowProps extends RowPlace {
   failing: FailingCalls | undefined;
   reference: boolean;
   selected: boolean;
-  onSelect: () => void;
+  onSelect: (row: NodeRow, replace: boolean) => void;
 }
 
-function Row({ id, row, note, failing, reference, top, place, selected, onSelect }: RowProps) {
+/** Drawn again only where something of it changed: a key changes two rows of some forty, a scroll the few that come. */
+const Row = memo(function Row({ id, row, note, failing, reference, top, place, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
   const cls = toClass(row.cls);
   const only = onlySide(row);
@@ -210,7 +211,7 @@ function Row({ id, row, note, failing, reference, top, place, selected, onSelect
       data-cls={cls}
       data-name={row.name}
       data-module={row.kind === "module" || undefined}
-      onClick={onSelect}
+      onClick={() => onSelect(row, false)}
     >
       <Cell className={`num ${classes.order}`}>{row.order}</Cell>
       <Cell>
@@ -242,7 +243,7 @@ function Row({ id, row, note, failing, reference, top, place, selected, onSelect
       </Cell>
     </div>
   );
-}
+});
 
 function Cell({ children, className }: { children: React.ReactNode; className?: string }) {
   return (

@@ -1,5 +1,15 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import { addressOf, isUnmatchedCause } from "../../base/comparison/unmatched";
 import { verdictLabel } from "../../base/comparison/verdicts";
@@ -21,7 +31,7 @@ import { useKeys } from "../basic/useKeys";
 import { ClassMark, MatchChip } from "../marks/Mark";
 import { FailingMark } from "../marks/PrecheckMark";
 import classes from "./TreeView.module.css";
-import { ROW, useKeepScroll, visibleLines } from "./useKeepScroll";
+import { linesIn, ROW, useKeepScroll, visibleLines } from "./useKeepScroll";
 import type { TreeModel } from "./useTree";
 
 interface TreeViewProps {
@@ -94,7 +104,8 @@ export function TreeView({
   }, [revealed, way, lines, virtual]);
 
   const shown = virtual.getVirtualItems();
-  const seen = visibleLines(box.current);
+  // As the list of lines measured it last: to ask the page for it would have it laid out in the middle of drawing.
+  const seen = linesIn(virtual.scrollOffset ?? 0, virtual.scrollRect?.height ?? 0);
   const { shift, step } = indentation(lines.slice(seen.first, seen.end).map((line) => line.depth));
 
   // What is missing in view, or a page below it, is read next to the line that the reader is at. Lines that have just come may
@@ -138,12 +149,19 @@ export function TreeView({
     else onSelect(addressOf(line.entry));
   };
 
+  const latest = useRef(act);
+  latest.current = act;
+  const pick = useCallback((line: TreeLine) => {
+    setCursorKey(line.key);
+    latest.current(line);
+  }, []);
+
   const move = (index: number) => {
     const clamped = Math.max(0, Math.min(lines.length - 1, index));
     setCursorKey(lines[clamped]?.key ?? null);
     virtual.scrollToIndex(clamped, { align: "auto" });
   };
-  const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / ROW) - 1);
+  const page = Math.max(1, Math.floor((virtual.scrollRect?.height ?? 0) / ROW) - 1);
   const end = () => {
     const last = lines.at(-1);
     move(lines.length - 1);
@@ -234,11 +252,8 @@ export function TreeView({
               failing={failing}
               mark={mark}
               reachedFrom={line.type === "entry" && reached?.entries.has(line.entry.entry) ? reached.name : null}
-              onAct={() => {
-                setCursorKey(line.key);
-                act(line);
-              }}
-              onToggle={() => line.type === "entry" && tree.toggle(line.entry.entry)}
+              onAct={pick}
+              onToggle={tree.toggle}
             />
           );
         })}
@@ -268,11 +283,11 @@ interface LineProps {
   mark: TreeViewProps["mark"];
   /** The call whose difference it inherits. */
   reachedFrom: string | null;
-  onAct: () => void;
-  onToggle: () => void;
+  onAct: (line: TreeLine) => void;
+  onToggle: (entry: number) => void;
 }
 
-function Line(props: LineProps) {
+const Line = memo(function Line(props: LineProps) {
   const { id, line, top, shift, indent, active, selected, verdicts, failing, mark, reachedFrom, onAct, onToggle } =
     props;
   const { t } = useTranslation();
@@ -294,7 +309,7 @@ function Line(props: LineProps) {
       data-active={active || undefined}
       data-name={entry?.name}
       data-reached={reachedFrom !== null || undefined}
-      onClick={onAct}
+      onClick={() => onAct(line)}
     >
       {open !== undefined && (
         // biome-ignore lint/a11y/noStaticElementInteractions: a larger target for the mouse; the tree's arrow keys do the same
@@ -304,7 +319,7 @@ function Line(props: LineProps) {
           data-toggle
           onClick={(event) => {
             event.stopPropagation();
-            onToggle();
+            if (entry) onToggle(entry.entry);
           }}
         >
           <Icon name="chevron" size={12} turn={open ? 90 : 0} />
@@ -334,7 +349,7 @@ function Line(props: LineProps) {
       )}
     </div>
   );
-}
+});
 
 function FoldLabel({ entries, turns }: { entries: readonly Entry[]; turns: boolean }) {
   const { t } = useTranslation();

@@ -32,6 +32,9 @@ export function useKeepScroll(
 
 /** First line in view and the one behind the last. */
 export function visibleLines(box: HTMLElement | null): { first: number; end: number } {
-  const { scrollTop = 0, clientHeight = 0 } = box ?? {};
-  return { first: Math.floor(scrollTop / ROW), end: Math.ceil((scrollTop + clientHeight) / ROW) };
+  return linesIn(box?.scrollTop ?? 0, box?.clientHeight ?? 0);
+}
+
+export function linesIn(top: number, height: number): { first: number; end: number } {
+  return { first: Math.floor(top / ROW), end: Math.ceil((top + height) / ROW) };
 }

@@ -85,7 +85,9 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
   const reveal = useCallback(
     (index: number) => {
       if (!element) return;
-      const wanted = topToShow({ ...latest.current, view: element.clientHeight }, top.current, index);
+      // As it was measured last: to ask the element would have the page laid out in the middle of a key.
+      const view = latest.current.view || element.clientHeight;
+      const wanted = topToShow({ ...latest.current, view }, top.current, index);
       if (wanted !== null) move(element, wanted);
     },
     [element, move],

@@ -31,6 +31,8 @@ export const theme = createTheme({
     Button: { defaultProps: { size: "xs" } },
     ActionIcon: { defaultProps: { variant: "subtle", color: "gray" } },
     TextInput: { defaultProps: { size: "xs" } },
+    // A closed list is not there: a hidden one is laid out and measured when the page is drawn, each of a dozen.
+    Combobox: { defaultProps: { keepMounted: false } },
     Select: { defaultProps: { size: "xs" } },
     Checkbox: { defaultProps: { size: "xs" } },
     Menu: { defaultProps: { shadow: "md", withinPortal: true, transitionProps: AT_ONCE } },

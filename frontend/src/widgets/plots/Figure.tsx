@@ -1,5 +1,6 @@
 /** A figure from the server, drawn in the colours of the page, with its text alternative below. */
 import { useComputedColorScheme } from "@mantine/core";
+import { replaceEqualDeep } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { loadPlotly } from "../../api/plotly";
 import type { FigureReply } from "../../api/types";
@@ -7,6 +8,8 @@ import { thinTicks } from "../../base/numbers/axisTicks";
 import { plotlyLocale, say, sayFigure } from "../../texts/serverTexts";
 import { useTranslation } from "../../texts/useTranslation";
 import { Failure } from "../basic/States";
+import { sayWhole } from "../late/painted";
+import { atRest } from "../late/rest";
 import { usePrinting } from "../page/printing";
 import classes from "./Figure.module.css";
 
@@ -27,7 +30,7 @@ interface FigureProps {
   label: string;
   /** Lines that stand in the picture, above the plot. */
   title?: readonly string[] | undefined;
-  /** Identity of the figure: a change draws it anew, without the previous zoom. */
+  /** Identity of the figure: another one is drawn without the zoom of the one before. */
   name: string;
   /** A clicked point that carries the place in call order of a node. */
   onPick?: (order: number) => void;
@@ -39,25 +42,20 @@ export type Range = readonly [start: number, stop: number];
 
 export function Figure({ reply, label, title, name, onPick, onCell }: FigureProps) {
   const { language } = useTranslation();
-  // The same figure must be the same object: a new one is drawn again.
+  // What is the same in the figure of before must be the same object: plotly.js draws only what is another one, so a plot of the
+  // whole run moves its mark from call to call and keeps its curves.
+  const before = useRef<FigureReply["figure"]>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the language decides what sayFigure returns
-  const drawn = useMemo(
-    () => (reply.figure && hasPoints(reply.figure) ? sayFigure(reply.figure) : null),
-    [reply.figure, language],
-  );
+  const drawn = useMemo(() => {
+    const next = reply.figure && hasPoints(reply.figure) ? sayFigure(reply.figure) : null;
+    before.current = next && replaceEqualDeep(before.current, next);
+    return before.current;
+  }, [reply.figure, language]);
   const text = say(reply.text, reply.said);
   return (
     <figure className={classes.figure} data-testid="figure">
       {drawn && (
-        <Plot
-          key={name}
-          figure={drawn}
-          label={`${label}. ${text}`}
-          title={title}
-          name={name}
-          onPick={onPick}
-          onCell={onCell}
-        />
+        <Plot figure={drawn} label={`${label}. ${text}`} title={title} name={name} onPick={onPick} onCell={onCell} />
       )}
       {reply.missing && <p className={classes.missing}>{say(reply.missing, reply.said)}</p>}
       {reply.text && <figcaption className={classes.text}>{text}</figcaption>}
@@ -97,16 +95,22 @@ function Plot({ figure, label, title, name, onPick, onCell }: PlotProps) {
   useEffect(() => {
     const element = box.current;
     let gone = false;
-    loadPlotly()
-      .then(async (plotly) => {
+    // Drawing cannot be broken off, so it waits for a rest of the keys.
+    let callOff = () => {};
+    const rested = new Promise<void>((resolve) => {
+      callOff = atRest(resolve);
+    });
+    Promise.all([loadPlotly(), rested])
+      .then(async ([plotly]) => {
         if (gone || !element) return;
         const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
         const height = printing ? PAPER.height : element.clientHeight;
-        const themes = { ...themed(layout ?? {}, height, tall), ...(printing ? PAPER : {}) };
+        const themes = { ...themed(layout ?? {}, height, tall), ...(printing ? PAPER : {}), uirevision: name };
         const shown = written ? titled(themes, written.split("\n"), height) : themes;
         await plotly.react(element, data ?? [], shown, { ...CONFIG, ...plotlyLocale() });
         if (gone) return;
         element.dataset.drawn = name;
+        sayWhole();
         setProblem(null);
         listen(element, listeners);
       })
@@ -115,8 +119,9 @@ function Plot({ figure, label, title, name, onPick, onCell }: PlotProps) {
       });
     return () => {
       gone = true;
+      callOff();
     };
-  }, [figure, colorScheme, tall, written, printing]);
+  }, [figure, name, colorScheme, tall, written, printing]);
 
   // The plot follows its box: panels are dragged wider and the plot is enlarged without a change of the window.
   useEffect(() => {

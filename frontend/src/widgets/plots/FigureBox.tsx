@@ -1,5 +1,5 @@
 import { Menu } from "@mantine/core";
-import type { RefObject } from "react";
+import { type RefObject, useRef } from "react";
 import type { FigureReply } from "../../api/types";
 import { IN_FILE } from "../../base/inFile";
 import { Failure, Loading } from "../basic/States";
@@ -19,7 +19,7 @@ interface FigureBoxProps {
   figure: AskedFigure;
   box: RefObject<HTMLDivElement | null>;
   label: string;
-  /** Identity of the figure, but for its scale: a change draws it anew, without the previous zoom. */
+  /** Identity of the figure, but for its scale: another one is drawn without the zoom of the one before. */
   name: string;
   /** Lines that stand in the picture, above the plot. */
   title?: readonly string[] | undefined;
@@ -31,6 +31,9 @@ interface FigureBoxProps {
 
 /** A figure of the server, or its loading or failure. */
 export function FigureBox({ figure, box, label, name, title, list, onPick, onCell }: FigureBoxProps) {
+  // The figure of before keeps its words until the next one is here.
+  const words = useRef({ label, name, title });
+  if (!figure.isPlaceholderData) words.current = { label, name, title };
   if (figure.error) return <Failure problem={figure.error} onRetry={() => void figure.refetch()} />;
   if (!figure.data) return <Loading />;
   return (
@@ -43,9 +46,9 @@ export function FigureBox({ figure, box, label, name, title, list, onPick, onCel
     >
       <Figure
         reply={figure.data}
-        label={label}
-        title={title}
-        name={`${name}/${figure.data.log}`}
+        label={words.current.label}
+        title={words.current.title}
+        name={`${words.current.name}/${figure.data.log}`}
         onPick={onPick}
         onCell={onCell}
       />

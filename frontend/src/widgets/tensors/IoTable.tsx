@@ -2,7 +2,9 @@ import { type ReactElement, useState } from "react";
 import { usePair } from "../../api/comparison/nodes";
 import { useMetrics } from "../../api/records";
 import type { DumpLeaf, Leaf, Metric, Pair, Producer } from "../../api/types";
+import { type NumberColumn, type NumberSort, nextNumberSort } from "../../base/address/address";
 import { describeType, describeValue, findDiffering, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
+import { sortNumbers } from "../../base/comparison/sortNumbers";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
 import { say } from "../../texts/serverTexts";
 import { currentTranslation, isText } from "../../texts/translation";
@@ -17,27 +19,36 @@ const FIRST_ROWS = 6;
 interface IoTableProps {
   comparison: string;
   items: readonly Pair[];
+  /** null: what differs first, of many items the weightiest. */
+  sort: NumberSort | null;
+  onSort: (sort: NumberSort | null) => void;
 }
 
 /** Two rows per tensor, target above golden; what differs is shaded; metrics unfold below. */
-export function IoTable({ comparison, items }: IoTableProps) {
+export function IoTable({ comparison, items, sort, onSort }: IoTableProps) {
   const { t } = useTranslation();
   const [all, setAll] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
-  const shown = differingFirst(all ? items : weightiest(items, FIRST_ROWS));
+  const label = (pair: Pair) => itemLabel(pair, t);
+  const sorted = sort === null ? null : sortNumbers(items, sort, label);
+  const shown = sorted
+    ? sorted.slice(0, all ? undefined : FIRST_ROWS)
+    : differingFirst(all ? items : weightiest(items, FIRST_ROWS));
   return (
     <div className={classes.scroll}>
       <table className={classes.table} data-testid="io">
         <thead>
           <tr>
-            <th scope="col">{t("evidence.item")}</th>
+            <SortHead column="name" sort={sort} onSort={onSort}>
+              {t("evidence.item")}
+            </SortHead>
             <th scope="col">
               <span className="sr">{t("evidence.side")}</span>
             </th>
-            {["Max", "Min", "Mean", "Norm"].map((name) => (
-              <th scope="col" className="num" key={name}>
-                {name}
-              </th>
+            {(["max", "min", "mean", "norm"] as const).map((column) => (
+              <SortHead column={column} sort={sort} onSort={onSort} key={column}>
+                {`${column.charAt(0).toUpperCase()}${column.slice(1)}`}
+              </SortHead>
             ))}
           </tr>
         </thead>
@@ -57,6 +68,33 @@ export function IoTable({ comparison, items }: IoTableProps) {
         </button>
       )}
     </div>
+  );
+}
+
+interface SortHeadProps {
+  column: NumberColumn;
+  sort: NumberSort | null;
+  onSort: IoTableProps["onSort"];
+  children: string;
+}
+
+/** The title of a column, which sorts by it. */
+function SortHead({ column, sort, onSort, children }: SortHeadProps) {
+  const { t } = useTranslation();
+  const way = sort === column ? "ascending" : sort === `-${column}` ? "descending" : undefined;
+  return (
+    <th scope="col" className={column === "name" ? undefined : "num"} aria-sort={way ?? "none"}>
+      <button
+        type="button"
+        className={`plain ${classes.sort}`}
+        title={t("evidence.sortBy", { column: children })}
+        onClick={() => onSort(nextNumberSort(sort, column))}
+        data-testid={`io-sort-${column}`}
+      >
+        {children}
+        <span aria-hidden="true">{way === undefined ? "" : way === "ascending" ? " ▲" : " ▼"}</span>
+      </button>
+    </th>
   );
 }
 
@@ -90,7 +128,7 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   const { t } = useTranslation();
   const { target_leaf: target, golden_leaf: golden } = pair;
   const leaf = target ?? golden;
-  const name = leafLabel(pair, isText(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role);
+  const name = itemLabel(pair, t);
   const differs = findDiffering(target, golden);
   const types = [describeType(target), describeType(golden)];
   const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
@@ -173,7 +211,8 @@ function DetailRow({ comparison, pair }: { comparison: string; pair: Pair }) {
   );
 }
 
-function leafLabel(pair: Pair, role: string): string {
+function itemLabel(pair: Pair, t: ReturnType<typeof useTranslation>["t"]): string {
+  const role = isText(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role;
   const path = (pair.target_leaf ?? pair.golden_leaf)?.path ?? "";
   return path ? `${role} ${path}` : role;
 }

@@ -40,6 +40,7 @@ const FULL: Address = {
   },
   query: "soft max",
   sort: "-out_score",
+  numbers: "-norm",
   ecdf: true,
   stage: "path",
   hops: 3,

@@ -1,5 +1,5 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
-import type { CSSProperties } from "react";
+import type { CSSProperties, ReactNode } from "react";
 import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
@@ -17,6 +17,7 @@ import { RuleTerm, Term } from "../../../widgets/late/Term";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
 import { MatchActions } from "../dialogs/MatchActions";
+import { useSelectionNow } from "../selection/Following";
 import { useResult } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
@@ -28,56 +29,15 @@ import { SECTIONS } from "./sections";
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
 export function EvidencePanel() {
   const { t } = useTranslation();
-  const { address, update, unit, selected } = useSelection();
+  const { address, unit, selected } = useSelection();
   const { node, nodeProblem } = useSelectedCall();
   const dock = useSplit("plot", Math.round(Math.min(420, Math.max(196, window.innerHeight * 0.245))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
-    <div className={classes.panel} data-testid="evidence">
+    <Column>
       <SectionKeys />
       <div className={classes.scroll}>
-        <div className={classes.name}>
-          {node && <ClassMark name={node.name} cls={node.cls} verdict={node.verdict} />}
-          <h2 data-testid="selected-name">
-            <MiddleName name={selected} tail={30} />
-          </h2>
-          <CopyButton text={selected} label={t("evidence.copyName")} />
-          {!IN_FILE && (
-            <Tooltip label={`${t("notes.title")} (v)`}>
-              <ActionIcon
-                size="sm"
-                aria-label={t("notes.title")}
-                onClick={() => update({ dialog: "note" })}
-                data-testid="say-note"
-              >
-                <Icon name="pencil" size={12} />
-              </ActionIcon>
-            </Tooltip>
-          )}
-          <Tooltip label={`${t("path.open")} (w)`}>
-            <ActionIcon
-              size="sm"
-              aria-label={t("path.open")}
-              aria-pressed={address.stage === "path"}
-              onClick={() => update({ stage: address.stage === "path" ? null : "path" })}
-              data-testid="open-path"
-            >
-              <Icon name="path" size={12} />
-            </ActionIcon>
-          </Tooltip>
-          {!IN_FILE && (
-            <Tooltip label={`${t("reproduce.title")} (r)`}>
-              <ActionIcon
-                size="sm"
-                aria-label={t("reproduce.title")}
-                onClick={() => update({ dialog: "reproduce" })}
-                data-testid="reproduce"
-              >
-                <Icon name="play" size={12} />
-              </ActionIcon>
-            </Tooltip>
-          )}
-        </div>
+        <Heading node={node} />
         {unit && (
           <p className={`${classes.place} dim`}>
             {t("unit.step")} {unit.step} · {t("unit.rank")} {unit.rank}
@@ -107,6 +67,74 @@ export function EvidencePanel() {
           </section>
         </>
       )}
+    </Column>
+  );
+}
+
+/** The name follows each key; what is below it is of the call that is read. */
+function Name({ node }: { node: NodeDetail | undefined }) {
+  const { selected } = useSelectionNow();
+  return (
+    <>
+      {node && node.address === selected && <ClassMark name={node.name} cls={node.cls} verdict={node.verdict} />}
+      <h2 data-testid="selected-name">{selected !== null && <MiddleName name={selected} tail={30} />}</h2>
+    </>
+  );
+}
+
+function Heading({ node }: { node: NodeDetail | undefined }) {
+  const { t } = useTranslation();
+  const { address, update, selected } = useSelection();
+  return (
+    <div className={classes.name}>
+      <Name node={node} />
+      <CopyButton text={selected ?? ""} label={t("evidence.copyName")} />
+      {!IN_FILE && (
+        <Tooltip label={`${t("notes.title")} (v)`}>
+          <ActionIcon
+            size="sm"
+            aria-label={t("notes.title")}
+            onClick={() => update({ dialog: "note" })}
+            data-testid="say-note"
+          >
+            <Icon name="pencil" size={12} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+      <Tooltip label={`${t("path.open")} (w)`}>
+        <ActionIcon
+          size="sm"
+          aria-label={t("path.open")}
+          aria-pressed={address.stage === "path"}
+          onClick={() => update({ stage: address.stage === "path" ? null : "path" })}
+          data-testid="open-path"
+        >
+          <Icon name="path" size={12} />
+        </ActionIcon>
+      </Tooltip>
+      {!IN_FILE && (
+        <Tooltip label={`${t("reproduce.title")} (r)`}>
+          <ActionIcon
+            size="sm"
+            aria-label={t("reproduce.title")}
+            onClick={() => update({ dialog: "reproduce" })}
+            data-testid="reproduce"
+          >
+            <Icon name="play" size={12} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </div>
+  );
+}
+
+/** Fades while the call on the screen is not the selected one any more, and that takes long. */
+function Column({ children }: { children: ReactNode }) {
+  const [now, shown] = [useSelectionNow(), useSelection()];
+  const behind = now.selected !== shown.selected || now.unit !== shown.unit;
+  return (
+    <div className={classes.panel} aria-busy={behind} data-testid="evidence">
+      {children}
     </div>
   );
 }

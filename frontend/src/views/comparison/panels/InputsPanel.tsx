@@ -1,6 +1,7 @@
 import { useTranslation } from "../../../texts/useTranslation";
 import { IoTable } from "../../../widgets/tensors/IoTable";
 import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
 import type { SectionProps } from "./sectionProps";
 
@@ -8,13 +9,19 @@ import type { SectionProps } from "./sectionProps";
 export function InputsPanel({ node }: SectionProps) {
   const { t } = useTranslation();
   const { id } = useShownComparison();
+  const { address, update } = useSelection();
   return (
     <section id="section-inputs" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
       <h3 className={classes.title}>
         {t("evidence.io")} <span className="dim">{node.item_count}</span>
       </h3>
       {node.item_count > 0 ? (
-        <IoTable comparison={id} items={node.items} />
+        <IoTable
+          comparison={id}
+          items={node.items}
+          sort={address.numbers}
+          onSort={(numbers) => update({ numbers }, true)}
+        />
       ) : (
         <p className={`${classes.nothing} dim`}>{t("evidence.noItems")}</p>
       )}

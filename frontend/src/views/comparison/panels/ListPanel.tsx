@@ -1,20 +1,22 @@
 import { Button, Select } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { callsOfUnit } from "../../../api/file/contents";
+import type { NodeRow } from "../../../api/types";
 import { isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { splitSearch } from "../../../base/address/searchTerms";
 import { IN_FILE } from "../../../base/inFile";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
-import { currentAddress, useAddress } from "../../../widgets/basic/navigation";
+import { currentAddress } from "../../../widgets/basic/navigation";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { describeProblem, Empty } from "../../../widgets/basic/States";
 import { useKeys } from "../../../widgets/basic/useKeys";
 import { CallList } from "../../../widgets/lists/CallList";
 import { Chips } from "../filter/Chips";
 import { FilterMenu } from "../filter/FilterMenu";
+import { Following, useSelectionNow } from "../selection/Following";
 import { useSay } from "../selection/notice";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection, useShownCalls } from "../selection/SelectionProvider";
@@ -24,53 +26,27 @@ import classes from "./Panels.module.css";
 export function ListPanel() {
   const { t } = useTranslation();
   const { id } = useShownComparison();
-  const { summary, notes, steps, ranks } = useResult();
-  const { address, update, unit, selected, select, clearFilter } = useSelection();
+  const { summary, notes } = useResult();
+  const { address, unit, selected, select, clearFilter } = useSelection();
   const calls = useShownCalls();
   const walk = useCallWalk();
+  const latest = useRef(walk);
+  latest.current = walk;
   const { failing } = useUnitPrecheck(id, unit);
-  const say = useSay();
   const filtered = isFiltered(address);
-  const total = formatCount(calls.total);
   const reference = summary?.reference != null;
-  const sorts = SORTS.filter((sort) => reference || sort !== "-ratio" || address.sort === sort);
-  /** A rank or step in the search is gone to where there is one; the list shows what the rest finds there. Returns the rest. */
-  const search = (text: string): string => {
-    const { query, rank, step } = splitSearch(text);
-    const missing = (rank !== null && !ranks.includes(rank)) || (step !== null && !steps.includes(step));
-    if (missing) {
-      say(t("list.noPlace", { ranks: ranks.join(" "), steps: steps.join(" ") }));
-      return text;
-    }
-    update({ query, ...(rank === null ? {} : { rank }), ...(step === null ? {} : { step }) }, true);
-    return query;
-  };
+  const pick = useCallback((row: NodeRow, replace: boolean) => select(row.address, replace), [select]);
+  const move = useCallback((delta: number) => void latest.current.move(delta), []);
+  const moveToEdge = useCallback((edge: "first" | "last") => void latest.current.moveToEdge(edge), []);
   return (
     <>
-      <div className={classes.head}>
-        <Search query={address.query} onQuery={search} />
-        <FilterMenu />
-        <Select
-          aria-label={t("list.sort")}
-          data-testid="sort"
-          w={138}
-          allowDeselect={false}
-          data={sorts.map((sort) => ({ value: sort as string, label: t(`list.sorts.${sort}`) }))}
-          value={address.sort}
-          onChange={(sort) => sort && update({ sort: sort as Sort })}
-        />
-        <span className={classes.total} aria-live="polite" data-testid="total">
-          {calls.loading || calls.refused
-            ? "…"
-            : filtered
-              ? t("list.filtered", { count: calls.total, total })
-              : IN_FILE && calls.total < callsOfUnit(unit)
-                ? t("file.listed", { held: total, total: formatCount(callsOfUnit(unit)) })
-                : t("list.all", { total })}
-        </span>
-      </div>
+      <Following>
+        <Head total={calls.total} known={!calls.loading && !calls.refused} />
+      </Following>
       {calls.refused && <Refused problem={calls.refused} />}
-      <Chips />
+      <Following>
+        <Chips />
+      </Following>
       {calls.total === 0 && !calls.loading && !calls.problem ? (
         <Empty>
           {t("list.empty")}
@@ -87,14 +63,49 @@ export function ListPanel() {
           notes={notes}
           failing={failing}
           selected={selected}
-          onSelect={(row, replace) => select(row.address, replace)}
-          onMove={(delta) => void walk.move(delta)}
-          onEdge={(edge) => void walk.moveToEdge(edge)}
+          onSelect={pick}
+          onMove={move}
+          onEdge={moveToEdge}
         />
       )}
     </>
   );
 }
+
+/** known: the number of calls is that of the list that is asked for */
+const Head = memo(function Head({ total: count, known }: { total: number; known: boolean }) {
+  const { t } = useTranslation();
+  const { summary } = useResult();
+  const { address, update, unit } = useSelection();
+  const filtered = isFiltered(address);
+  const total = formatCount(count);
+  const reference = summary?.reference != null;
+  const sorts = SORTS.filter((sort) => reference || sort !== "-ratio" || address.sort === sort);
+  return (
+    <div className={classes.head}>
+      <Query />
+      <FilterMenu />
+      <Select
+        aria-label={t("list.sort")}
+        data-testid="sort"
+        w={138}
+        allowDeselect={false}
+        data={sorts.map((sort) => ({ value: sort as string, label: t(`list.sorts.${sort}`) }))}
+        value={address.sort}
+        onChange={(sort) => sort && update({ sort: sort as Sort })}
+      />
+      <span className={classes.total} aria-live="polite" data-testid="total">
+        {!known
+          ? "…"
+          : filtered
+            ? t("list.filtered", { count, total })
+            : IN_FILE && count < callsOfUnit(unit)
+              ? t("file.listed", { held: total, total: formatCount(callsOfUnit(unit)) })
+              : t("list.all", { total })}
+      </span>
+    </div>
+  );
+});
 
 /** What a search lacks, while it is typed; the list still shows what the one before it found. */
 function Refused({ problem }: { problem: Error }) {
@@ -107,13 +118,32 @@ function Refused({ problem }: { problem: Error }) {
   );
 }
 
-/** Typing changes the address after a pause and leaves no steps for the back button; onQuery returns what of it to go on showing. */
-function Search({ query, onQuery }: { query: string; onQuery: (query: string) => string }) {
+/** What is typed is the address's at once: a later one would undo what is typed behind it. */
+function Query() {
+  return <Search query={useSelectionNow().address.query} />;
+}
+
+/** Typing changes the address after a pause and leaves no steps for the back button. */
+const Search = memo(function Search({ query }: { query: string }) {
   const { t } = useTranslation();
+  const say = useSay();
+  const { steps, ranks } = useResult();
+  const { update } = useSelection();
+  /** A rank or step in the search is gone to where there is one; the list shows what the rest finds there. Returns the rest. */
+  const search = (text: string): string => {
+    const { query, rank, step } = splitSearch(text);
+    const missing = (rank !== null && !ranks.includes(rank)) || (step !== null && !steps.includes(step));
+    if (missing) {
+      say(t("list.noPlace", { ranks: ranks.join(" "), steps: steps.join(" ") }));
+      return text;
+    }
+    update({ query, ...(rank === null ? {} : { rank }), ...(step === null ? {} : { step }) }, true);
+    return query;
+  };
   const [text, setText] = useState(query);
   const sent = useRef(query);
-  const send = useRef(onQuery);
-  send.current = onQuery;
+  const send = useRef(search);
+  send.current = search;
 
   useEffect(() => {
     if (query === sent.current) return;
@@ -131,7 +161,6 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
     return () => clearTimeout(timer);
   }, [text]);
 
-  const [, update] = useAddress();
   useKeys({
     search: () => {
       if (currentAddress().stage !== null) flushSync(() => update({ stage: null })); // the list is behind it
@@ -150,4 +179,4 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
       data-testid="search"
     />
   );
-}
+});

@@ -11,6 +11,7 @@ import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { SearchResults } from "../../../widgets/lists/SearchResults";
 import { TreeView } from "../../../widgets/lists/TreeView";
 import { useTree } from "../../../widgets/lists/useTree";
+import { useSelectionNow } from "../selection/Following";
 import { useSuspects } from "../selection/OriginsProvider";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
@@ -21,11 +22,12 @@ const RESULTS = 100;
 export function TreePanel() {
   const { t } = useTranslation();
   const comparison = useShownComparison();
-  const { unit, selected, select } = useSelection();
+  const { unit, selected: followed, select } = useSelection();
+  const { selected } = useSelectionNow();
   const { failing } = useUnitPrecheck(comparison.id, unit);
   const [text, setText] = useState("");
   const query = useDebounced(text.trim(), 250);
-  const tree = useTree("comparisons", comparison.id, unit, selected, `${comparison.policy}/${comparison.job}`);
+  const tree = useTree("comparisons", comparison.id, unit, followed, `${comparison.policy}/${comparison.job}`);
   // What is drawn is asked about, a moment after it stands still.
   const [drawn, setDrawn] = useState<readonly number[]>([]);
   const { shown } = useSuspects();

@@ -1,6 +1,6 @@
 /** The origin that the banner shows, and the way along the suspects. */
 import { useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useCallback, useEffect, useState } from "react";
+import { createContext, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { suspectsOptions, useSuspectList } from "../../../api/comparison/suspects";
 import type { Origin, Suspect, Suspects } from "../../../api/types";
 import { recurs } from "../../../base/comparison/verdicts";
@@ -84,6 +84,8 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
     setVisited(index);
     showOrigin(origin);
   };
+  const moveOrigin = (delta: 1 | -1) => moveTo((originIndex + delta + origins.length) % origins.length);
+  const moveToFirstOrigin = () => moveTo(open);
   const isHere = (one: Suspect) => one.step === unit?.step && one.rank === unit?.rank;
   const isShown = (one: Suspect) => one.address === selected && isHere(one);
   const showSuspect = (one: Suspect) => {
@@ -108,19 +110,26 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
     const errors = { in: formatError(one.in_error, one.in_score), out: formatError(one.out_error, one.out_score) };
     say(t("suspects.at", { at: next + 1, of: calls.length, kind: t(`suspects.kinds.${one.kind}`), ...errors }));
   };
-  const walk = {
-    originIndex,
-    moveOrigin: (delta: 1 | -1) => moveTo((originIndex + delta + origins.length) % origins.length),
-    moveSuspect,
-    moveToFirstOrigin: () => moveTo(open),
-    showSuspect,
-  };
+  // The same for every selection, so that a key draws nothing anew that only leads somewhere.
+  const latest = useRef({ moveOrigin, moveSuspect, moveToFirstOrigin, showSuspect });
+  latest.current = { moveOrigin, moveSuspect, moveToFirstOrigin, showSuspect };
+  const walk = useMemo(
+    (): OriginWalk => ({
+      originIndex,
+      moveOrigin: (delta) => latest.current.moveOrigin(delta),
+      moveSuspect: (delta) => latest.current.moveSuspect(delta),
+      moveToFirstOrigin: () => latest.current.moveToFirstOrigin(),
+      showSuspect: (one) => latest.current.showSuspect(one),
+    }),
+    [originIndex],
+  );
   const selectedSuspect = callsOf(suspects).find(isShown)?.address ?? null;
   const repeats = useCallback(
     (name: string) => unit !== null && origins.some((one) => one.node === name && recurs(one, unit)),
     [origins, unit],
   );
-  const shown = { suspects, shown: pointed ?? selectedSuspect, point };
+  const pointedAt = pointed ?? selectedSuspect;
+  const shown = useMemo(() => ({ suspects, shown: pointedAt, point }), [suspects, pointedAt]);
   return (
     <OriginContext value={walk}>
       <SuspectContext value={shown}>

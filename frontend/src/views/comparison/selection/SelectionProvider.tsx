@@ -25,7 +25,8 @@ export interface Selection {
   assistFirst: boolean;
 }
 
-const SelectionContext = createContext<Selection | null>(null);
+/** Panels around the list have a later one of it: `Following`. */
+export const SelectionContext = createContext<Selection | null>(null);
 /** A context of its own: rows change with every scroll, and most panels do not show them. */
 const CallRowsContext = createContext<CallRows | null>(null);
 

@@ -1,6 +1,7 @@
 import { useTranslation } from "../../../texts/useTranslation";
 import { Boundary } from "../../../widgets/basic/States";
 import { lazyPart } from "../../../widgets/late/lazyPart";
+import { useSelectionNow } from "../selection/Following";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Stage.module.css";
 
@@ -11,7 +12,7 @@ const PathPanel = lazyPart(async () => (await import("./PathPanel")).PathPanel);
 export function Stage() {
   const { t } = useTranslation();
   const { address, selected } = useSelection();
-  const { stage } = address;
+  const { stage } = useSelectionNow().address; // what it covers can have the focus as soon as it goes
   if (stage === null || selected === null) return null;
   const label = t(stage === "path" ? "path.title" : "evidence.plots");
   return (

@@ -1,0 +1,49 @@
+/** The selection a moment later: a key moves the cursor at once, and the panels around it follow as soon as the call is read. */
+import { createContext, type ReactNode, startTransition, useEffect, useRef, useState } from "react";
+import { useNode } from "../../../api/comparison/nodes";
+import { untilReading } from "../../../widgets/late/rest";
+import { useRequired } from "./required";
+import { useShownComparison } from "./result";
+import { type Selection, SelectionContext, useSelection } from "./SelectionProvider";
+
+const FollowingContext = createContext<Selection | null>(null);
+const NowContext = createContext<Selection | null>(null);
+
+/** The selection as it is, also inside of `Following`. */
+export function useSelectionNow(): Selection {
+  return useRequired(NowContext);
+}
+
+/** Reads the selected call, those that a walk passes left out, and lets the panels in `Following` have it when it is here. */
+export function FollowingProvider({ children }: { children: ReactNode }) {
+  const { id } = useShownComparison();
+  const now = useSelection();
+  const [read, setRead] = useState(now);
+  const [shown, setShown] = useState(now);
+  useEffect(() => {
+    const wait = untilReading();
+    if (wait === 0) {
+      setRead(now);
+      return;
+    }
+    const timer = setTimeout(() => setRead(now), wait);
+    return () => clearTimeout(timer);
+  }, [now]);
+  const { data, error, isPlaceholderData } = useNode(id, read.unit, read.selected);
+  const here = (data !== undefined && !isPlaceholderData) || error !== null;
+  const begun = useRef(false);
+  useEffect(() => {
+    if (here) begun.current = true;
+    if (here || !begun.current) startTransition(() => setShown(read)); // at first there is nothing that could stay
+  }, [read, here]);
+  return (
+    <NowContext value={now}>
+      <FollowingContext value={shown}>{children}</FollowingContext>
+    </NowContext>
+  );
+}
+
+/** What is inside takes the selection from `useSelection` when its call is read, and is drawn between keys. */
+export function Following({ children }: { children: ReactNode }) {
+  return <SelectionContext value={useRequired(FollowingContext)}>{children}</SelectionContext>;
+}
