@@ -16,17 +16,16 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import (
     BrowserContext,
-    ConsoleMessage,
     Page,
     Playwright,
-    Response,
     expect,
     sync_playwright,
 )
 from warm_python import warm_python
 
 from ui.expecting import PATIENCE
-from ui.watching import LARGEST_REPLY, Watched, watching
+from ui.keeping import errors_of, hand_out, note_sessions, take_back
+from ui.watching import Watched, watching
 
 PLAIN = "plain.test"
 """A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
@@ -175,20 +174,25 @@ def anchor(profile: BrowserContext) -> None:
     (first,) = profile.pages
     first.route(ANCHOR, lambda route: route.fulfill(content_type="text/html", body=""))
     first.goto(ANCHOR)
+    note_sessions(profile)
 
 
 def new_page(profile: BrowserContext) -> Page:
-    """A page in the process of the profile's first one: it has the bundle and plotly compiled there already."""
-    with profile.expect_page() as opened:
-        profile.pages[0].evaluate("() => { window.open('about:blank'); }")
-    return opened.value
+    """A page in the process of the profile's first one: it has the bundle and plotly compiled there already. It is the page of
+    the test before, where nothing was left in that."""
+
+    def opened() -> Page:
+        with profile.expect_page() as page:
+            profile.pages[0].evaluate("() => { window.open('about:blank'); }")
+        return page.value
+
+    return hand_out(profile, opened)
 
 
-def forget(profile: BrowserContext) -> None:
+def forget(profile: BrowserContext, *, failed: bool = False) -> None:
     first, *used = profile.pages
     origins = {"/".join(one.url.split("/", 3)[:3]) for one in used if one.url.startswith("http")}
-    for one in used:
-        one.close()
+    take_back(profile, failed=failed)
     session = profile.new_cdp_session(first)
     for origin in origins:
         session.send(
@@ -199,16 +203,18 @@ def forget(profile: BrowserContext) -> None:
 
 
 @pytest.fixture
-def context(profile: BrowserContext) -> Iterator[BrowserContext]:
+def context(profile: BrowserContext, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
     """As good as new: what a test leaves in the profile is removed, but for scripts."""
+    failures = request.session.testsfailed
     yield profile
-    forget(profile)
+    forget(profile, failed=request.session.testsfailed > failures)
 
 
 @pytest.fixture
-def chinese(chinese_profile: BrowserContext) -> Iterator[Page]:
+def chinese(chinese_profile: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
+    failures = request.session.testsfailed
     yield new_page(chinese_profile)
-    forget(chinese_profile)
+    forget(chinese_profile, failed=request.session.testsfailed > failures)
 
 
 @pytest.fixture
@@ -229,10 +235,7 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     marks = request.node.iter_markers("expects")
     expected = [path for mark in marks for path in mark.args]
     fresh = new_page(context)
-    errors: list[str] = []
-    fresh.on("pageerror", lambda error: errors.append(str(error)))
-    fresh.on("console", lambda message: errors.append(said(message)) if message.type == "error" else None)
-    fresh.on("response", lambda reply: errors.extend(too_large(reply)))
+    errors = errors_of(fresh)
     yield fresh
     assert [error for error in errors if not any(path in error for path in expected)] == []
 
@@ -242,14 +245,3 @@ def watched(page: Page) -> Iterator[Watched]:
     """A page that in the end may not have cost more than is promised of any size: rows, heap, unpacked replies."""
     with watching(page, page.context) as seen:
         yield seen
-
-
-def said(message: ConsoleMessage) -> str:
-    return f"{message.text} {message.location.get('url', '')}"
-
-
-def too_large(reply: Response) -> list[str]:
-    size = int(reply.headers.get("content-length", 0))
-    if size <= LARGEST_REPLY or "application/json" not in reply.headers.get("content-type", ""):
-        return []
-    return [f"{reply.url}: {size} bytes"]

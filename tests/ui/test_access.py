@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route
 
-from ui.conftest import PATIENCE, PLAIN, Server
+from ui.conftest import PATIENCE, PLAIN, Server, new_page
 from ui.driving import known, ready
 from ui.expecting import expect, noticing
 
@@ -239,7 +239,7 @@ def test_axe_finds_nothing_serious_while_lists_load_or_where_they_failed(
     screen: str,
     failing: bool,
 ) -> None:
-    page = context.new_page()  # failed requests are logged by the browser, so not the strict page
+    page = new_page(context)  # failed requests are logged by the browser, so not the strict page
     held: list[str] = []
 
     def hold(route: Route) -> None:

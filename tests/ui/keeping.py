@@ -1,0 +1,133 @@
+"""One page of a browser serves test after test, as long as no test leaves anything in it.
+
+A page that goes on to another address has the scripts and styles of the last one in memory. A new page reads all of them from
+the profile's disk, which is a third of what it takes to open the screen. Size and media are set back after a test. Where a test
+failed, or left something that a page keeps for good (LASTING, a session of the developer tools), the page is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Response
+
+from ui.watching import LARGEST_REPLY
+
+LASTING: Final = (
+    "add_init_script", "add_locator_handler", "expose_binding", "expose_function", "on", "once", "route", "route_from_har",
+    "route_web_socket", "set_default_navigation_timeout", "set_default_timeout", "set_extra_http_headers",
+)  # fmt: skip
+"""What a test can do to a page that outlives the document."""
+
+BLANK: Final = "about:blank"
+MEDIA: Final[dict[str, Any]] = {
+    "media": "null",
+    "color_scheme": "light",
+    "reduced_motion": "no-preference",
+    "forced_colors": "none",
+    "contrast": "no-preference",
+}
+"""What Playwright tells a new page."""
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """errors: script errors, console errors and replies above the promised size since the page was handed out"""
+
+    page: Page
+    size: Any
+    errors: list[str] = field(default_factory=list)
+    lasting: bool = False
+    media: bool = False
+
+
+_HELD: dict[Page, Held] = {}
+_SPARE: dict[BrowserContext, Held] = {}
+"""The page that no test has now."""
+
+
+def hand_out(profile: BrowserContext, make: Callable[[], Page]) -> Page:
+    """The page that the test before left as it was, else what `make` opens."""
+    held = _SPARE.pop(profile, None)
+    if held is None:
+        fresh = make()
+        held = _watched(Held(fresh, fresh.viewport_size))
+    held.errors.clear()
+    _HELD[held.page] = held
+    return held.page
+
+
+def errors_of(page: Page) -> list[str]:
+    return _HELD[page].errors
+
+
+def take_back(profile: BrowserContext, *, failed: bool) -> None:
+    """Close the profile's pages but for its first and one that the next test can have."""
+    spare = _SPARE.get(profile)
+    for page in profile.pages[1:]:
+        if spare is not None and page is spare.page:
+            continue
+        held = _HELD.pop(page, None)
+        if held is not None and profile not in _SPARE and not held.lasting and not failed and _emptied(held):
+            _SPARE[profile] = held
+        else:
+            page.close()
+
+
+def note_sessions(profile: BrowserContext) -> None:
+    """From now on a page of the profile that gets a session of the developer tools serves one test."""
+    begin = profile.new_cdp_session
+
+    def begun(page: Any) -> Any:
+        if page in _HELD:
+            _HELD[page].lasting = True
+        return begin(page)
+
+    profile.new_cdp_session = begun  # type: ignore[method-assign]
+
+
+def _emptied(held: Held) -> bool:
+    page = held.page
+    try:
+        page.goto(BLANK, timeout=10_000)
+        if page.viewport_size != held.size:
+            page.set_viewport_size(held.size)
+        if held.media:
+            page.emulate_media(**MEDIA)
+            held.media = False
+        page.mouse.move(-1, -1)  # else it lies on what the next document has there
+    except Error:
+        return False
+    return True
+
+
+def _watched(held: Held) -> Held:
+    page, errors = held.page, held.errors
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(said(message)) if message.type == "error" else None)
+    page.on("response", lambda reply: errors.extend(too_large(reply)))
+
+    def noting(act: Callable[..., Any], what: str) -> Callable[..., Any]:
+        def noted(*given: Any, **named: Any) -> Any:
+            setattr(held, what, True)
+            return act(*given, **named)
+
+        return noted
+
+    for name in LASTING:
+        setattr(page, name, noting(getattr(page, name), "lasting"))
+    page.emulate_media = noting(page.emulate_media, "media")  # type: ignore[method-assign]
+    return held
+
+
+def said(message: ConsoleMessage) -> str:
+    return f"{message.text} {message.location.get('url', '')}"
+
+
+def too_large(reply: Response) -> list[str]:
+    size = int(reply.headers.get("content-length", 0))
+    if size <= LARGEST_REPLY or "application/json" not in reply.headers.get("content-type", ""):
+        return []
+    return [f"{reply.url}: {size} bytes"]
