@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from dumpscope.api.one_file.asking import Query, Told, key_of
 from dumpscope.api.one_file.calls import choose_units, shares
 from dumpscope.api.one_file.contents import collect
 from dumpscope.errors import CancelledError, ConflictError
+from dumpscope.settings import Settings
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -30,9 +33,26 @@ def page_of(client: Client, comparison: str) -> str:
     return reply.text
 
 
-def test_it_holds_the_replies_that_the_server_gives(client: Client, dumps: Path) -> None:
-    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
-    held = contents(page_of(client, comparison))
+@dataclass(frozen=True)
+class Written:
+    """A page, and the server that wrote it."""
+
+    client: Client
+    comparison: str
+    page: str
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Written]:
+    settings = Settings(data_dir=tmp_path_factory.mktemp("data"), roots=[dumps], executor="threads:2")
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+        yield Written(client, comparison, page_of(client, comparison))
+
+
+def test_it_holds_the_replies_that_the_server_gives(written: Written) -> None:
+    client, comparison = written.client, written.comparison
+    held = contents(written.page)
     top = f"/api/comparisons/{comparison}"
     here = {"step": 0, "rank": 0}
     assert (held["comparison"], held["units"], held["calls"]) == (comparison, 1, 163)
@@ -56,9 +76,8 @@ def test_it_holds_the_replies_that_the_server_gives(client: Client, dumps: Path)
         assert held["replies"][key_of(path, query)] == [200, client.get(path, params=query).json()], path
 
 
-def test_its_tree_has_every_row_of_a_small_comparison(client: Client, dumps: Path) -> None:
-    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
-    (place,) = contents(page_of(client, comparison))["places"]
+def test_its_tree_has_every_row_of_a_small_comparison(written: Written) -> None:
+    (place,) = contents(written.page)["places"]
     rows = [row for branch in place["tree"].values() for span in branch["spans"] for row in span["items"]]
     assert {row["address"] for row in rows if row["kind"] != "virtual"} >= {row["address"] for row in place["calls"]}
     for branch in place["tree"].values():
@@ -87,17 +106,16 @@ def test_nothing_in_it_is_loaded_and_no_name_can_run(client: Client, dumps: Path
     assert "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'" in page
 
 
-def test_its_script_and_plotly_are_those_of_this_installation(client: Client, dumps: Path) -> None:
-    page = page_of(client, compare(client, dumps / "stat_fault", dumps / "stat_golden"))
-    assert packed(page, "plotly") == client.get("/api/plotly.min.js").content
+def test_its_script_and_plotly_are_those_of_this_installation(written: Written) -> None:
+    page = written.page
+    assert packed(page, "plotly") == written.client.get("/api/plotly.min.js").content
     assert b"not_in_file" in packed(page, "page")
     assert b"import(" not in packed(page, "page")
     assert b"data-mantine-color-scheme" in packed(page, "style")
 
 
-def test_a_part_of_a_comparison_is_refused_in_words(client: Client, dumps: Path) -> None:
-    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
-    reply = client.get(f"/api/comparisons/{comparison}/export.page.html", params={"step": 0})
+def test_a_part_of_a_comparison_is_refused_in_words(written: Written) -> None:
+    reply = written.client.get(f"/api/comparisons/{written.comparison}/export.page.html", params={"step": 0})
     assert (reply.status_code, reply.json()["detail"]) == (400, "a page in one file shows the whole comparison")
 
 
@@ -123,8 +141,8 @@ class Refusing:
             raise CancelledError("gone")
 
 
-def test_it_ends_at_the_next_reply_once_nobody_waits(client: Client, dumps: Path) -> None:
-    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+def test_it_ends_at_the_next_reply_once_nobody_waits(written: Written) -> None:
+    client, comparison = written.client, written.comparison
     asked: list[str] = []
 
     def ask(path: str, query: Query) -> Told:
