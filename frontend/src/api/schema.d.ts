@@ -1925,7 +1925,7 @@ export interface components {
         };
         /**
          * CheckpointDiff
-         * @description `summary`: one sentence on what came out, null until there is a result; `total`: its tensors; `said`: the same as phrases
+         * @description `summary`: what came out, in a sentence, null until there is a result; `said`: the same as phrases; `total`: its tensors
          */
         CheckpointDiff: {
             /** Id */
