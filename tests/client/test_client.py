@@ -308,3 +308,15 @@ def test_threads_may_have_a_client_each(address: str, as_user: Callable[[], None
     with Client() as client:
         assert client.base == f"{address}/api"
         assert client.health()["status"] == "ok"
+
+
+def test_checkpoints_are_compared_and_the_worst_tensors_returned(client: Client, dumps: Path) -> None:
+    files = sorted((dumps / "golden").rglob("*.pt"))[:2]
+    seen: list[str] = []
+    same = client.diff_checkpoints(str(files[0]), str(files[0]), name="same", watch=lambda job: seen.append(job.kind))
+    assert (same["total"], same["tensors"][0]["state"], same["summary"]) == (
+        1, "equal", "The only tensor agrees. Besides: 1 equal.",
+    )  # fmt: skip
+    assert set(seen) == {"checkpoints"}
+    with pytest.raises(WorkFailed):
+        client.diff_checkpoints(str(next((dumps / "golden").rglob("dump.json"))), str(files[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -222,6 +222,18 @@ class AsyncClient:
     def comparisons(self, q: str = "") -> AsyncIterator[Comparison]:
         """Comparisons whose name contains `q`, newest first."""
         return self._records(Comparison, "/comparisons", {"q": q})
+
+    async def diff_checkpoints(
+        self,
+        target: str,
+        golden: str,
+        *,
+        name: str | None = None,
+        rename: Sequence[str] = (),
+        watch: Watcher | None = None,
+    ) -> dict[str, Any]:
+        """Compare two checkpoints on the server, below its roots, and wait: the summary, `id`, and the worst `tensors`."""
+        return await self._run(steps.diff_checkpoints(target, golden, name, rename, watch))
 
     async def judge(self, comparison: Comparison | str, policy: str, *, watch: Watcher | None = None) -> Comparison:
         """Judge by another policy: a name, or the text of a policy file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -224,6 +224,18 @@ class Client:
     def comparisons(self, q: str = "") -> Iterator[Comparison]:
         """Comparisons whose name contains `q`, newest first."""
         return self._records(Comparison, "/comparisons", {"q": q})
+
+    def diff_checkpoints(
+        self,
+        target: str,
+        golden: str,
+        *,
+        name: str | None = None,
+        rename: Sequence[str] = (),
+        watch: Watcher | None = None,
+    ) -> dict[str, Any]:
+        """Compare two checkpoints on the server, below its roots, and wait: the summary, `id`, and the worst `tensors`."""
+        return self._run(steps.diff_checkpoints(target, golden, name, rename, watch))
 
     def judge(self, comparison: Comparison | str, policy: str, *, watch: Watcher | None = None) -> Comparison:
         """Judge by another policy: a name, or the text of a policy file."""

@@ -122,6 +122,18 @@ def compare(
     return (yield from record(Comparison, f"/comparisons/{accepted['id']}"))
 
 
+def diff_checkpoints(
+    target: str, golden: str, name: str | None, rename: Sequence[str], watch: Watcher | None
+) -> Steps[dict[str, Any]]:
+    body = {"target": target, "golden": golden, "rename": list(rename), **({} if name is None else {"name": name})}
+    accepted = yield from send("POST", "/checkpoint-diffs", body)
+    yield from finish(accepted["job"], watch)
+    place = f"/checkpoint-diffs/{accepted['id']}"
+    found: dict[str, Any] = yield from get(f"{place}/summary")
+    tensors = (yield from get(f"{place}/tensors", {"limit": 100}))["items"]
+    return {"id": accepted["id"], **found, "tensors": tensors}
+
+
 def judge(comparison: Comparison | str, policy: str, watch: Watcher | None) -> Steps[Comparison]:
     row = read(Comparison, (yield from send("PATCH", f"/comparisons/{id_of(comparison)}", {"policy": policy})))
     if row.job is not None:

@@ -89,7 +89,7 @@ def gather(
     named: dict[str, Shape] = dict(known or {})
     for prefix, part in weights:
         for path, leaf in _leaves(part):
-            name = ".".join([*prefix, *path])
+            name = ".".join([*prefix, *path]) or "tensor"  # a file that holds one tensor and no name
             if isinstance(leaf, TensorSpec) or (isinstance(leaf, Foreign) and leaf.error is not None):
                 add("weights", name, leaf)
             if isinstance(leaf, TensorSpec):

@@ -102,7 +102,7 @@ const FIRST_DECADE = -16;
 /** Elements by the size of their difference; a bar's length is the logarithm of its count, so that one element shows. */
 function Histogram({ counts }: { counts: readonly number[] }) {
   const { t } = useTranslation();
-  const used = counts.flatMap((count, place) => (count > 0 ? [place] : []));
+  const used = counts.flatMap((count, place) => (count > 0 && place > 0 ? [place] : []));
   const first = Math.min(...used);
   const last = Math.max(...used);
   const most = Math.log1p(Math.max(...counts));
@@ -110,8 +110,7 @@ function Histogram({ counts }: { counts: readonly number[] }) {
     place === 0 ? "0" : place === 1 ? `< 1e${FIRST_DECADE}` : `≥ 1e${FIRST_DECADE + place - 2}`;
   const shown = counts
     .map((count, place) => ({ count, place }))
-    .filter(({ place }) => place === 0 || (place >= Math.max(first, 1) && place <= last))
-    .filter(({ count, place }) => place > 0 || count > 0);
+    .filter(({ count, place }) => (place === 0 ? count > 0 : place >= first && place <= last));
   return (
     <>
       <h3 className={classes.subtitle}>{t("checkpoints.histogram")}</h3>
@@ -123,7 +122,9 @@ function Histogram({ counts }: { counts: readonly number[] }) {
                 {label(place)}
               </th>
               <td>
-                <span className={classes.bar} style={{ width: `${(Math.log1p(count) / most) * 100}%` }} />
+                {count > 0 && (
+                  <span className={classes.bar} style={{ width: `${(Math.log1p(count) / most) * 100}%` }} />
+                )}
               </td>
               <td className="num">{formatCount(count)}</td>
             </tr>

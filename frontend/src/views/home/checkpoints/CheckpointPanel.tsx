@@ -85,7 +85,7 @@ function CheckpointForm() {
           loading={start.isPending}
           data-testid="compare-checkpoints"
         >
-          {t("home.compare")}
+          {t("checkpoints.start")}
         </Button>
       </div>
       {start.error && <Failure problem={start.error} />}
