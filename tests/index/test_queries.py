@@ -373,3 +373,9 @@ def test_rows_are_found_when_keys_have_left_thirty_two_bits(
     assert list_item_pairs(database, unit, filters=NodeFilter(q=name)).rows
     assert node_flow(database, unit, name, [unit]).node.name == name
     assert comparison_reveal(database, unit, name)
+
+
+def test_a_key_of_the_unit_that_no_item_pair_has_is_not_found(stored: tuple[Database, StoredUnit, Unit]) -> None:
+    database, unit, _ = stored
+    with pytest.raises(NotFoundError):
+        get_item_pair(database, unit, tables.key(unit.id, unit.items + 5))
