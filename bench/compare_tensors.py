@@ -9,6 +9,7 @@ the page cache lets anybody have; `library` is dumpscope's readers and metrics i
 `command` is the whole `dumpscope compare`; `peer` is the whole `msprobe compare`. The last columns divide the peer's wall and
 processor time, less those of its start-up, by ours; on a shared machine the second is the steadier, and so is the throughput by
 processor time. Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
+--sparse GIB compares files of holes instead, far larger than the disk: what streaming costs, and whether memory stays flat.
 Exit status 1 where a goal is missed: SHARE of what numpy.dot reads on one thread, for float32 in the library by all threads, and
 TIMES as fast as the peer, both as whole commands.
 """
@@ -23,16 +24,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from tensor_dumps import write_dump
+import psutil
+from tensor_dumps import write_dump, write_sparse_dump
 
 SHARE = 0.5
 TIMES = 40
+SPARSE_MEMORY = 512 << 20
+"""Most memory of the command beside the pages of the files, however large these are."""
 STREAMED = ("noise", "equal", "one")
 """Cases in which the library reads large tensors of float32, as numpy.dot does."""
 
@@ -221,6 +226,61 @@ def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: R
     return all(good for _, good in held)
 
 
+def measure_sparse(gib: int, folder: Path) -> bool:
+    """Compare two dumps of `gib` GiB a side whose files are holes, but for the last number of the target's last tensor.
+
+    Returns whether it was found within SPARSE_MEMORY of memory beside the pages of files.
+    """
+    command = own_command()
+    assert command is not None
+    tensors = max(1, gib // 4)
+    elements = (gib << 28) // tensors
+    write_sparse_dump(folder / "golden", tensors, elements)
+    write_sparse_dump(folder / "target", tensors, elements, last=1.0)
+    words = [command, "compare", str(folder / "target"), str(folder / "golden"), "--json"]
+    clock = time.perf_counter()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(words, stdout=output, stderr=subprocess.DEVNULL)
+        tree, own, mapped, cpu = psutil.Process(process.pid), 0, 0, 0.0
+        while process.poll() is None:
+            held = [_resident(one.pid) for one in (tree, *tree.children(recursive=True))]
+            own, mapped = max(own, sum(one[0] for one in held)), max(mapped, sum(one[1] for one in held))
+            with suppress(psutil.Error):
+                times = tree.cpu_times()
+                cpu = times.user + times.system + times.children_user + times.children_system
+            time.sleep(0.2)
+        seconds = time.perf_counter() - clock
+        output.seek(0)
+        answer = json.loads(output.read())
+    found = answer["first_no"] or {}
+    right = (
+        process.returncode == 1
+        and answer["counts"]["no"] == 1
+        and str(found.get("node", "")).endswith(f"{tensors - 1}.forward")
+    )
+    good = right and own <= SPARSE_MEMORY
+    print(
+        f"{gib} GiB a side in {tensors} tensors: {seconds:.0f} s, {cpu:.0f} CPU s, {2 * gib / seconds:.2f} GiB/s, own memory "
+        f"{own >> 20} MiB, pages of files {mapped >> 20} MiB, the one number that differs {'found' if right else 'NOT FOUND'}"
+    )
+    print(f"{'held  ' if good else 'MISSED'} own memory at most {SPARSE_MEMORY >> 20} MiB and the right answer")
+    return good
+
+
+def _resident(process: int) -> tuple[int, int]:
+    """Bytes of a process's own memory, and of file pages that it has mapped."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    kib = {
+        name: int(rest.split()[0])
+        for name, _, rest in (line.partition(":") for line in lines)
+        if name.startswith("Rss")
+    }
+    return kib.get("RssAnon", 0) << 10, kib.get("RssFile", 0) << 10
+
+
 def own_command() -> str | None:
     return shutil.which("dumpscope", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 
@@ -238,6 +298,9 @@ def main() -> None:
     parser.add_argument("--child-mapped", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--child-write", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--child-dot", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--sparse", type=int, metavar="GIB", help="only this: files of so many GiB a side that are holes"
+    )
     options = parser.parse_args()
     known = {case.name: case for case in cases(options.mib, options.files)}
     if options.child_dot:
@@ -250,6 +313,9 @@ def main() -> None:
     if options.child_mapped:
         target, golden, size = options.child_mapped
         return measure_mapped(target, golden, int(size))
+    if options.sparse:
+        with tempfile.TemporaryDirectory(dir=options.dir) as place:
+            sys.exit(0 if measure_sparse(options.sparse, Path(place)) else 1)
     os.environ.pop(
         "PYTHONDONTWRITEBYTECODE", None
     )  # both commands start from compiled modules, as an installed one does

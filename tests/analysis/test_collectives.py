@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from zlib import crc32
 
 from hypothesis import given, strategies as st
@@ -100,6 +101,20 @@ def test_a_result_that_differs_though_all_gave_the_same_is_faulty() -> None:
     assert not result(BAD, BAD)
     assert not result(GOOD, GOOD)
     assert not result(Half(verdict=1, score=float("nan"), bad=False), BAD)
+
+
+def test_four_times_as_many_ranks_take_four_times_as_long() -> None:
+    def seconds(ranks: int) -> float:
+        group = tuple(range(ranks))
+        calls = {rank: [message(pair, "all_reduce", group=group) for pair in range(20)] for rank in group}
+        best = 1e9
+        for _ in range(3):
+            start = time.process_time()
+            assert connect(0, calls).clock(ranks - 1, 19) == (20, 0)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert seconds(400) < 9 * seconds(100), "sixteen times, were every rank to look at all others"
 
 
 def test_a_receiver_comes_after_its_sender_and_not_the_other_way_round() -> None:

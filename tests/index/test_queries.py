@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,34 @@ def stored(
     comparison, _unit_id, unit = store_pair(database, nodes=230, tensors=True)
     yield database, find_unit(database, comparison, None, None), unit
     database.close()
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        NodeFilter(),
+        NodeFilter(api="softmax"),
+        NodeFilter(q="linear"),
+        NodeFilter(api="softmax", q="backward"),
+        NodeFilter(verdicts=("no",)),
+    ],
+)
+def test_the_worst_items_are_those_that_the_database_sorts_first(
+    stored: tuple[Database, StoredUnit, Unit], filters: NodeFilter
+) -> None:
+    database, unit, _ = stored
+
+    def ids(one: StoredUnit) -> list[int]:
+        def page(seek: Seek | None, total: int | None) -> Page[Any]:
+            return list_item_pairs(database, one, filters=filters, sort="-score", seek=seek, total=total, limit=17)
+
+        return [row.id for row in walk(page)]
+
+    found = ids(unit)
+    assert found == ids(replace(unit, stamp=None)), (
+        "while a comparison is judged nothing is kept, and the database sorts"
+    )
+    assert found
 
 
 def walk(fetch: Callable[[Seek | None, int | None], Page[Any]]) -> list[Any]:
@@ -344,3 +373,9 @@ def test_rows_are_found_when_keys_have_left_thirty_two_bits(
     assert list_item_pairs(database, unit, filters=NodeFilter(q=name)).rows
     assert node_flow(database, unit, name, [unit]).node.name == name
     assert comparison_reveal(database, unit, name)
+
+
+def test_a_key_of_the_unit_that_no_item_pair_has_is_not_found(stored: tuple[Database, StoredUnit, Unit]) -> None:
+    database, unit, _ = stored
+    with pytest.raises(NotFoundError):
+        get_item_pair(database, unit, tables.key(unit.id, unit.items + 5))

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, strategies as st
 from sqlalchemy import delete, select
 
-from dumpscope.domain.facts import Class, Verdict
+from dumpscope.domain.facts import CAUSES, Class, Verdict
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, State, item_name
 from dumpscope.domain.result import Answer, Counts, Side, Unit
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import clear_comparison, create_comparison, store_answer, stored_units
 from dumpscope.index.comparisons.load_unit import load_unit
-from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_opinions
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_classes, update_opinions
 from dumpscope.index.dump_queries.nodes import get_node
 from dumpscope.index.dumps.catalogue import create_dump, stored_ranks
 from dumpscope.index.dumps.load_rank import load_rank
@@ -179,6 +179,31 @@ def test_new_opinions_replace_the_old_ones_and_their_sums(database: Database) ->
             f"SELECT sum(warning), sum(origin), sum(no), sum(yes) FROM place WHERE parent = -{unit_id}"
         ).one()
     assert tuple(top) == (len(unit.pairs), len(unit.pairs), 0, 0)
+
+
+def test_other_classes_of_some_pairs_leave_sums_as_if_all_were_stored_again(database: Database) -> None:
+    comparison, unit_id, unit = store_pair(database)
+    causes = np.flatnonzero(np.isin(unit.node_opinions.cls, CAUSES)).tolist()
+    others = np.flatnonzero(~np.isin(unit.node_opinions.cls, CAUSES)).tolist()
+    new = {causes[0]: Class.PROPAGATED, others[0]: Class.ORIGIN, others[-1]: Class.NONFINITE, others[1]: Class.BENIGN}
+    changes = {pair: int(code) for pair, code in new.items()}
+    cls = unit.node_opinions.cls.copy()
+    cls[list(changes)] = list(changes.values())
+    update_classes(database, unit_id, changes)
+    kept = (stored_units(database, comparison)[0].counts, places(database, unit_id), load_unit(database, unit_id))
+    assert_same(kept[2].node_opinions, dataclasses.replace(unit.node_opinions, cls=cls))
+    other, again, _ = store_pair(database)
+    whole = dataclasses.replace(unit.node_opinions, cls=cls)
+    update_opinions(database, again, load_unit(database, again), unit.item_opinions, whole)
+    assert kept[:2] == (stored_units(database, other)[0].counts, places(database, again))
+
+
+def places(database: Database, unit_id: int) -> list[int]:
+    """Causes below every place of a unit."""
+    first, last = tables.key_range(unit_id)
+    with database.read() as connection:
+        found = select(tables.place.c.origin).where(tables.place.c.id.between(first, last)).order_by(tables.place.c.id)
+        return list(connection.execute(found).scalars())
 
 
 def test_clearing_a_comparison_leaves_no_row_behind(database: Database) -> None:

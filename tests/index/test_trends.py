@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dumpscope.domain.records import STATISTICS, Kind, RankDump, Role, State
+from dumpscope.domain.records import STATISTICS, Kind, NodeKind, RankDump, Role, State
 from dumpscope.errors import NotFoundError
 from dumpscope.index.dump_queries.node_values import Part, Statistic
 from dumpscope.index.dump_queries.trends import ValueTrend, dump_trends
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.codec import calls_digest
 from dumpscope.index.store.database import Database
+from dumpscope.index.trees.trend_rows import Calls, Wanted
 from index.databases import KINDS, open_empty
 from index.units import make_rank
 
@@ -143,3 +145,38 @@ def test_a_dump_without_ranks_is_said_to_have_none(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no ranks"):
         dump_trends(database, create_dump(database, name="empty", path="/empty"))
     database.close()
+
+
+def test_ranks_with_the_same_calls_are_rows_of_one_list_and_pages_cut_it_anywhere() -> None:
+    calls = Calls()
+    calls.add([0, 2], {"a": int(NodeKind.API), "b": int(NodeKind.API)})
+    calls.add([1], {"b": int(NodeKind.API), "c": int(NodeKind.MODULE)})
+    rows, total = calls.rows(Wanted(kind="all"), 0, 10)
+    expected = [("a", 0), ("a", 2), ("b", 0), ("b", 1), ("b", 2), ("c", 1)]
+    assert [(call.name, call.rank) for _, call in rows] == expected
+    assert total == len(expected)
+    for first in range(7):
+        part, _ = calls.rows(Wanted(kind="all"), first, 2)
+        assert [(number, call.name, call.rank) for number, call in part] == [
+            (number, *row) for number, row in enumerate(expected)
+        ][first : first + 2]
+    shared, total = calls.rows(Wanted(kind="api", by_rank=False, q="B"), 0, 10)
+    assert [(call.name, call.rank) for _, call in shared] == [("b", None)]
+    assert total == 1
+
+
+def test_ranks_make_the_same_calls_where_names_order_and_kinds_agree() -> None:
+    kinds = np.array([NodeKind.API, NodeKind.MODULE])
+    one = calls_digest(["a", "b"], kinds)
+    assert one == calls_digest(["a", "b"], kinds)
+    assert (
+        len(
+            {
+                one,
+                calls_digest(["b", "a"], kinds),
+                calls_digest(["a", "c"], kinds),
+                calls_digest(["a", "b"], kinds[::-1]),
+            }
+        )
+        == 4
+    )

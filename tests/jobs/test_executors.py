@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
+from concurrent.futures import Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -13,7 +16,7 @@ import psutil
 import pytest
 
 from dumpscope.errors import UsageError
-from dumpscope.jobs.executors import make_executor
+from dumpscope.jobs.executors import Fetched, make_executor
 
 
 @pytest.mark.parametrize("spec", ["threads:2", "processes:1"])
@@ -37,7 +40,7 @@ def test_a_pool_whose_worker_died_serves_the_next_task() -> None:
 
 SERVER = """
 import os, time
-from dumpscope.jobs.executors import make_executor
+from dumpscope.jobs.executors import Fetched, make_executor
 if __name__ == "__main__":
     executor = make_executor("processes:1")
     print(executor.submit(os.getpid).result(), flush=True)
@@ -92,3 +95,28 @@ def test_a_dask_cluster_runs_the_same_work() -> None:
             assert list(executor.map(abs, range(-2, 1))) == [2, 1, 0]
         finally:
             executor.shutdown()
+
+
+def test_a_cluster_may_forget_a_task_whose_result_is_here() -> None:
+    there: Future[int] = Future()
+    known = weakref.ref(there)
+    here = Fetched(there)
+    assert not here.done()
+    there.set_result(7)
+    del there
+    gc.collect()
+    assert here.result() == 7
+    assert known() is None, "what somebody holds on to is done again when its worker dies"
+
+
+def test_a_task_of_a_cluster_can_be_cancelled_and_fails_with_its_own_error() -> None:
+    there: Future[int] = Future()
+    here = Fetched(there)
+    assert here.cancel()
+    assert there.cancelled()
+    assert wait([here], timeout=1).done == {here}
+    failing: Future[int] = Future()
+    failed = Fetched(failing)
+    failing.set_exception(ValueError("no"))
+    with pytest.raises(ValueError, match="no"):
+        failed.result()

@@ -21,6 +21,7 @@ from dumpscope.domain.facts import Verdict
 from dumpscope.domain.options import Options
 from dumpscope.export.report import headline
 from dumpscope.export.table.unit_table import Table
+from dumpscope.pipeline.compare import damage
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.readers import discover
 from dumpscope.readers.tensors.checksums import find_broken_member
@@ -243,6 +244,15 @@ def test_a_file_that_contradicts_its_statistics_is_damage(dumps: Path, tmp_path:
     (problem,) = (one for one in outcome.answer.problems if one.kind == "damaged")
     assert f"{GELU}.pt is not what was recorded: its " in problem.message
     assert exit_status(outcome) == 3
+
+
+def test_statistics_of_a_tensor_of_many_blocks_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage, "BLOCK", 7)
+    whole = np.arange(60.0).reshape(3, 4, 5)
+    for array in (whole, whole.transpose(2, 0, 1), whole[:, ::2]):
+        blocks = list(damage._blocks(array))
+        assert max(block.size for block in blocks) <= 7
+        assert sorted(np.concatenate([block.reshape(-1) for block in blocks])) == sorted(array.reshape(-1))
 
 
 def test_a_file_without_checksums_is_not_called_damaged(dumps: Path, tmp_path: Path) -> None:

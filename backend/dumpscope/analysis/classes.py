@@ -38,9 +38,12 @@ def classify(columns: NodeColumns, verdict: Int8, exact: Int8) -> NodeOpinions:
 def mark_causes(cls: Int8, findings: Sequence[Finding]) -> None:
     """Write the classes of the nodes that caused something into `cls`."""
     for finding in findings:
-        cls[finding.pair] = (
-            Class.NONFINITE if finding.kind == "overflow" and finding.variant != SATURATED else Class.ORIGIN
-        )
+        cls[finding.pair] = cause_class(finding)
+
+
+def cause_class(finding: Finding) -> Class:
+    """Class of the node that a finding names."""
+    return Class.NONFINITE if finding.kind == "overflow" and finding.variant != SATURATED else Class.ORIGIN
 
 
 def fold_equality(items: ItemPairs, equal: Int8, nodes: int) -> Int8:

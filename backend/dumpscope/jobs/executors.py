@@ -111,7 +111,7 @@ class Cluster(Executor):
         self._executor: Executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        return self._executor.submit(fn, *args, **kwargs)
+        return Fetched(self._executor.submit(fn, *args, **kwargs))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._executor.shutdown(wait=wait and not cancel_futures)  # without waiting, dask cancels what is open
@@ -123,6 +123,32 @@ class Cluster(Executor):
             return bool(self._client.scheduler_info(n_workers=1)["workers"])
         except (OSError, TimeoutError, AttributeError, KeyError):  # the scheduler has gone
             return False
+
+
+class Fetched(Future[T]):
+    """A task of a cluster that lets go of it when its result is here. The cluster keeps what somebody holds on to, on the worker
+    that made it: when that worker dies, all that it ever did would be done again."""
+
+    def __init__(self, there: Future[T]) -> None:
+        super().__init__()
+        self._there: Future[T] | None = there
+        there.add_done_callback(self._take)
+
+    def cancel(self) -> bool:
+        there = self._there
+        if there is not None:
+            there.cancel()  # comes back through `_take`
+        return self.cancelled()
+
+    def _take(self, there: Future[T]) -> None:
+        self._there = None
+        if there.cancelled():
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        elif (error := there.exception()) is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(there.result())
 
 
 def lacks_workers(executor: Executor) -> bool:

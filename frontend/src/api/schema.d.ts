@@ -3640,7 +3640,7 @@ export interface components {
          * Origin
          * @description `hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
          *     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
-         *     `steps`: later steps in which the same call goes wrong again on the same rank.
+         *     `steps`: later steps in which the same call goes wrong again on the same rank; `spread`: the first 64 ranks it reached.
          */
         Origin: {
             /** Step */

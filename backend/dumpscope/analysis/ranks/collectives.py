@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 from zlib import crc32
 
@@ -29,9 +31,9 @@ class Part:
     clock: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Collective:
-    """One communication of one step.
+    """One communication of one step. What follows from its parts is found once: every rank of a large job asks for it.
 
     api: "all_reduce", ..., or MESSAGE; call: how many of its kind its group had before; ranks: of its group
     parts: by rank (of a message the sender first); missing: ranks of the group that are not in the comparison or did not call
@@ -44,24 +46,44 @@ class Collective:
     parts: tuple[Part, ...]
     missing: tuple[int, ...]
 
-    @property
+    @cached_property
     def bad_givers(self) -> list[Part]:
         """Parts that gave something bad."""
         return [part for part in self.parts if part.message.given is not None and part.message.given.bad]
 
-    @property
+    @cached_property
     def bad_takers(self) -> list[Part]:
         """Parts that took something bad."""
         return [part for part in self.parts if part.message.taken is not None and part.message.taken.bad]
 
-    @property
+    @cached_property
+    def messages(self) -> dict[tuple[int, int], list[Message]]:
+        """What each call has in it, by rank and node pair."""
+        found: dict[tuple[int, int], list[Message]] = {}
+        for part in self.parts:
+            found.setdefault((part.rank, part.message.pair), []).append(part.message)
+        return found
+
+    def gave_bad(self, rank: int) -> bool:
+        """Whether this rank gave something bad."""
+        return rank in self._bad_givers
+
+    def took_bad(self, rank: int, pair: int) -> bool:
+        """Whether this call took something bad."""
+        return any(message.taken is not None and message.taken.bad for message in self.messages.get((rank, pair), ()))
+
+    @cached_property
+    def _bad_givers(self) -> frozenset[int]:
+        return frozenset(part.rank for part in self.bad_givers)
+
+    @cached_property
     def faulty(self) -> bool:
         """All that was given is known and its verdict is Yes, and what was taken differs."""
         givers = [part.message.given for part in self.parts if part.message.given is not None]
         known = bool(givers) and not self.missing and all(half.score == half.score for half in givers)
         return known and all(half.agrees for half in givers) and bool(self.bad_takers)
 
-    @property
+    @cached_property
     def explained(self) -> bool:
         """What was given differs, and what was taken by no more than that makes of it."""
         differing = [part.message.given for part in self.parts if part.message.given is not None]
@@ -125,10 +147,15 @@ class _Groups:
     """Which ranks belong to a group, from all the groups that any rank names."""
 
     def __init__(self, messages: Mapping[int, Sequence[Message]]) -> None:
-        named = {message.group for own in messages.values() for message in own if isinstance(message.group, tuple)}
+        groups = {id(message.group): message.group for own in messages.values() for message in own}
+        named = {group for group in groups.values() if isinstance(group, tuple)}
         known = {rank for group in named for rank in group} | set(messages)
         self.world = tuple(range(max(known, default=0) + 1))
         self._ids = {f"{crc32(str(list(ranks)).encode()):08x}": ranks for ranks in (*named, self.world)}
+        numbers: dict[tuple[int, ...] | str, int] = {}
+        self._numbers = {
+            place: numbers.setdefault(self.ranks(group), len(numbers)) for place, group in groups.items()
+        }  # a group of 1000 ranks is long as a key; the messages keep these objects alive
 
     def ranks(self, group: Group) -> tuple[int, ...] | str:
         """Of a group that is known by an id only, and by no rank otherwise, the id."""
@@ -138,12 +165,12 @@ class _Groups:
 
     def channel(self, rank: int, message: Message) -> Key:
         """Key that the calls of one communication share on all ranks, without their running number."""
-        ranks = self.ranks(message.group)
+        group = self._numbers[id(message.group)]
         if message.api not in (SEND, RECEIVE):
-            return message.api, ranks
+            return message.api, group
         peer = self.peer(message)
         ends = (rank, peer) if message.api == SEND else (peer, rank)
-        return MESSAGE, ranks, *ends, message.tag
+        return MESSAGE, group, *ends, message.tag
 
     def peer(self, message: Message) -> int | None:
         ranks = self.ranks(message.group)
@@ -185,14 +212,14 @@ def _set_clocks(
     clocks: dict[tuple[Key, int, str], int] = {}
     now, place = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
     steps = {rank: _sort_giving_first(own) for rank, own in order.items()}
-    givers = {
-        key: [(rank, message.api) for rank, message in members if message.given is not None]
+    silent = {
+        key: len({(rank, message.api) for rank, message in members if message.given is not None})
         for key, members in joined.items()
-    }
-    waiting: dict[tuple[Key, int, str], set[int]] = {}  # what is awaited -> ranks
-    ready = sorted(order)
+    }  # givers that have not given yet
+    latest = dict.fromkeys(joined, 0)  # when the last one had given; it goes on then if it takes nothing
+    waiting: dict[Key, set[int]] = {}
+    ready = deque(sorted(order))
     announced: set[tuple[Key, int, str]] = set()
-    given_at: dict[tuple[Key, int, str], int] = {}  # when the giver had given, and goes on if it takes nothing
 
     def advance(rank: int, *, force: bool) -> None:
         while place[rank] < len(steps[rank]):
@@ -200,21 +227,21 @@ def _set_clocks(
             own = (key, rank, message.api)
             if message.given is not None and own not in announced:
                 announced.add(own)
-                given_at[own] = now[rank] + (message.taken is None)
-                ready.extend(sorted(waiting.pop(own, ())))
-            needed = [(key, other, api) for other, api in givers[key]] if message.taken is not None else []
-            missing = [one for one in needed if one not in announced]
-            if missing and not force:
-                waiting.setdefault(missing[0], set()).add(rank)
+                latest[key] = max(latest[key], now[rank] + (message.taken is None))
+                silent[key] -= 1
+                if not silent[key]:
+                    ready.extend(sorted(waiting.pop(key, ())))
+            if message.taken is not None and silent[key] and not force:
+                waiting.setdefault(key, set()).add(rank)
                 return
             force = False
-            heard = [given_at[one] for one in needed if one in announced]
-            clocks[own] = now[rank] = max([now[rank], *heard]) + 1
+            heard = latest[key] if message.taken is not None else 0
+            clocks[own] = now[rank] = max(now[rank], heard) + 1
             place[rank] += 1
 
     while True:
         while ready:
-            advance(ready.pop(0), force=False)
+            advance(ready.popleft(), force=False)
         stuck = [rank for rank in sorted(order) if place[rank] < len(steps[rank])]
         if not stuck:
             return clocks

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
+from sys import intern
 from typing import Any, Final
 
 import numpy as np
@@ -79,6 +81,12 @@ def read_messages(case: Case, rank: int) -> list[Message]:
     return found
 
 
+@lru_cache(maxsize=4096)
+def _shared(group: tuple[int, ...]) -> tuple[int, ...]:
+    """One object for equal groups: every communication of every rank names a thousand ranks."""
+    return group
+
+
 class _Reader:
     """One call."""
 
@@ -137,7 +145,7 @@ class _Reader:
         self, api: str, group: Group, peer: int | None, in_group: bool, tag: int, given: Half | None, taken: Half | None
     ) -> Message:
         return Message(
-            pair=self.pair, name=self.case.columns.names[self.pair], api=api, group=group, peer=peer, in_group=in_group,
+            pair=self.pair, name=intern(self.case.columns.names[self.pair]), api=api, group=group, peer=peer, in_group=in_group,
             tag=tag, given=given, taken=taken, other_size=self._read_other_size(group),
         )  # fmt: skip
 
@@ -188,7 +196,7 @@ class _Reader:
             if isinstance(value, dict):
                 ranks = value.get("group_ranks")
                 if isinstance(ranks, list) and all(isinstance(rank, int) for rank in ranks):
-                    return tuple(ranks)
+                    return _shared(tuple(ranks))
                 return value["group_id"] if isinstance(value.get("group_id"), str) else None
         return None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from sys import intern
 from typing import Final, Literal
 
 import numpy as np
@@ -27,7 +29,8 @@ NAMED: Final = 8
 class DescribedFinding:
     """A finding and its origin, with what the ranks together need of its unit, so that the unit need not be kept.
 
-    name: of its node; share: of the rank's run that had passed; reached: node pairs that its data flow reaches, its own too
+    name: of its node; share: of the rank's run that had passed
+    reached: communicating node pairs that its data flow reaches, and its own
     listed: it is an origin of the answer; a communication that fails is one on one rank only, and so is what replicas share
     """
 
@@ -48,16 +51,24 @@ class RankFindings:
     messages: Sequence[Message]
 
 
-def describe_for_ranks(case: Case, finding: Finding, origin: Origin, reached: Iterable[int]) -> DescribedFinding:
-    """Takes from the unit what the ranks together need."""
+def describe_for_ranks(
+    case: Case, finding: Finding, origin: Origin, reached: Iterable[int], messages: Sequence[Message]
+) -> DescribedFinding:
+    """Takes from the unit what the ranks together need. messages: of its rank"""
+    talking = {message.pair for message in messages}
     columns = case.columns
     return DescribedFinding(
         finding=finding,
-        name=columns.names[finding.pair],
-        origin=origin,
+        name=intern(columns.names[finding.pair]),
+        origin=replace(
+            origin,
+            node=intern(origin.node),
+            stack=[intern(frame) for frame in origin.stack],
+            path=[intern(node) for node in origin.path],
+        ),  # of a thousand ranks with the same code, one copy
         backward=bool(columns.direction[finding.pair] == Direction.BACKWARD),
         share=finding.pair / max(len(columns), 1),
-        reached=frozenset(reached),
+        reached=frozenset({pair for pair in reached if pair in talking} | {finding.pair}),
     )
 
 
@@ -81,7 +92,7 @@ def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic])
             excused = _is_unread(entry, unit.rank, calls) or _was_received(entry, unit.rank, calls)
             if excused if calls else _follows_unknown(entry, unit, connected):
                 continue
-            culprits = [one for one in calls if _took_bad(one, unit.rank, entry.finding.pair)]
+            culprits = [one for one in calls if one.took_bad(unit.rank, entry.finding.pair)]
             if culprits:
                 known = all(id(one) in failed for one in culprits)
                 failed.update(map(id, culprits))
@@ -159,12 +170,14 @@ def join_replicas(units: Sequence[RankFindings]) -> list[RankFindings]:
 
 
 def add_reached_ranks(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
-    """The findings, each with the other ranks that it reached."""
+    """The findings, each that is listed with the other ranks that it reached."""
     return [
         replace(
             unit,
             findings=[
                 replace(entry, origin=_add_reached(entry.origin, _find_reached(entry, unit.rank, traffic[unit.step])))
+                if entry.listed
+                else entry
                 for entry in unit.findings
             ],
         )
@@ -198,13 +211,9 @@ def time_key(
     return (unit.step, *traffic.clock(unit.rank, pair), backward, share, unit.rank)
 
 
-def _took_bad(one: Collective, rank: int, pair: int) -> bool:
-    return any(part.rank == rank and part.message.pair == pair for part in one.bad_takers)
-
-
 def _was_received(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
     """Everything bad that a communication call took follows from what a rank gave."""
-    taken = [one for one in calls if _took_bad(one, rank, entry.finding.pair)]
+    taken = [one for one in calls if one.took_bad(rank, entry.finding.pair)]
     return bool(taken) and all(one.explained for one in taken)
 
 
@@ -213,12 +222,7 @@ def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) 
     shown_by = rule_of(entry.finding.rule).shown_by
     if shown_by == "received":
         return not any(one.bad_givers or one.bad_takers for one in calls)
-    own = [
-        part.message
-        for one in calls
-        for part in one.parts
-        if (part.rank, part.message.pair) == (rank, entry.finding.pair)
-    ]
+    own = [message for one in calls for message in one.messages.get((rank, entry.finding.pair), ())]
     return shown_by == "made" and all(message.taken is None for message in own)
 
 
@@ -300,33 +304,33 @@ def _find_reached(entry: DescribedFinding, rank: int, traffic: Traffic) -> list[
     """The first call on each other rank that received bad data because of this finding, in order."""
     found: dict[int, Part] = {}
     visited = {rank, *entry.origin.ranks}
-    queue = [
-        (rank, one)
+    queue = deque(
+        one
         for pair in sorted(entry.reached)
         for one in traffic.of(rank, pair)
-        if _gave_bad(one, rank) or (pair == entry.finding.pair and one.bad_takers)
-    ]
+        if one.gave_bad(rank) or (pair == entry.finding.pair and one.bad_takers)
+    )
+    done: set[int] = set()  # by identity: whoever gave it, a communication reaches the same ranks
     while queue:
-        giver, one = queue.pop(0)
+        one = queue.popleft()
+        if id(one) in done:
+            continue
+        done.add(id(one))
         for part in one.bad_takers:
-            if part.rank == giver or part.rank in visited:
+            if part.rank in visited:
                 continue
             visited.add(part.rank)
             found[part.rank] = part
             later = traffic.clocks[part.rank][0]
             queue += [
-                (part.rank, other)
+                other
                 for pair in later
                 if pair >= part.message.pair
                 for other in traffic.of(part.rank, pair)
-                if _gave_bad(other, part.rank)
+                if id(other) not in done and other.gave_bad(part.rank)
             ]
     parts = sorted(found.values(), key=lambda part: (part.clock, part.rank))
     return [Reached(rank=part.rank, node=part.message.name) for part in parts]
-
-
-def _gave_bad(one: Collective, rank: int) -> bool:
-    return any(part.rank == rank for part in one.bad_givers)
 
 
 def _join_ranks(ranks: Sequence[int]) -> str:

@@ -6,9 +6,11 @@ nothing about its maker."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -49,7 +51,9 @@ class Flow:
         own = dict.fromkeys(pairs, -1)
         came_from = dict(own)
         depth = dict.fromkeys(own, 0)
-        for reader, maker in self._edges:  # in the order of the readers, so a maker is final before its readers come
+        edges = self._edges  # in the order of the readers, so a maker is final before its readers come
+        first = bisect_left(edges, (min(own, default=0),)) if self._forward_only else 0
+        for reader, maker in islice(edges, first, None):
             step = depth.get(maker, -2) + 1
             if step > 0 and reader not in own and step < depth.get(reader, step + 1):
                 came_from[reader], depth[reader] = maker, step
@@ -117,6 +121,11 @@ class Flow:
         bad = np.zeros(len(self.case.columns), bool)
         bad[self.case.context.pair[self.case.opinions.verdict == Verdict.NO]] = True
         return bad
+
+    @cached_property
+    def _forward_only(self) -> bool:
+        """Whether every reader stands behind its maker, so that nothing follows from a call before it."""
+        return all(maker < reader for reader, maker in self._edges)
 
     @cached_property
     def _edges(self) -> list[tuple[int, int]]:

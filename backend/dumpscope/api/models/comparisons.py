@@ -31,6 +31,9 @@ from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
 ORIGINS: Final = 100
 """Origins sent at once."""
 
+REACHED: Final = 64
+"""Ranks sent with an origin that it reached: the page names eight, and of a thousand the reply would exceed 200 kB."""
+
 ENDS: Final = 100
 """Ends of records sent at once."""
 
@@ -186,7 +189,7 @@ class Reached(Wire):
 class Origin(Wire):
     """`hidden`: the difference is first visible here, but its cause was not dumped. `module`: path and class of the module around
     the call, `called_at`: the innermost line that is neither torch's nor a framework's; both "" where that is not known.
-    `steps`: later steps in which the same call goes wrong again on the same rank."""
+    `steps`: later steps in which the same call goes wrong again on the same rank; `spread`: the first 64 ranks it reached."""
 
     step: int
     rank: int
@@ -202,7 +205,7 @@ class Origin(Wire):
     path: list[str]
     ranks: list[int]
     steps: list[int]
-    spread: list[Reached]
+    spread: Annotated[list[Reached], BeforeValidator(first(REACHED))]
     stack: Stack
     frames: FramesOfStack
     called_at: CalledAt

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, select, update
 
@@ -26,6 +26,7 @@ from dumpscope.index.store.codec import capped_problems, column_values, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show, unused_ranks
 from dumpscope.index.store.page import Order, Seek, list_key, order_page
+from dumpscope.index.store.recent import Recent
 from dumpscope.texts import say
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -60,7 +61,8 @@ class ComparisonRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUnit:
     """A unit as stored: `id` names its rows; target and golden are rank_dump ids; counts as in `results.unit_counts`
-    stamp: changes with every judgement, None while one is at work"""
+    stamp: changes with every judgement, None while one is at work
+    calls: units with the same number have the same node pairs by name; None where an older version stored them"""
 
     id: int
     step: int
@@ -75,6 +77,7 @@ class StoredUnit:
     verdict: str
     counts: dict[str, Any]
     stamp: str | None
+    calls: int | None
 
 
 def create_comparison(
@@ -233,39 +236,51 @@ def stranded_comparisons(database: Database) -> list[str]:
 
 def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
     """Units of a comparison by step and rank."""
-    statement = (
-        select(tables.unit, tables.comparison.c.job, tables.comparison.c.status)
-        .join(tables.comparison, tables.comparison.c.serial == tables.unit.c.comparison)
-        .where(tables.comparison.c.id == comparison_id)
-        .order_by(tables.unit.c.step, tables.unit.c.rank)
-    )
     with database.read() as connection:
-        return [
-            StoredUnit(
-                id=row.id,
-                step=row.step,
-                rank=row.rank,
-                target=row.target,
-                golden=row.golden,
-                mode=row.mode,
-                inferred=bool(row.inferred),
-                pairs=row.pairs,
-                items=row.items,
-                backward=row.backward,
-                verdict=VERDICT_WORDS[row.verdict],
-                counts=json.loads(row.counts),
-                stamp=f"{comparison_id}:{row.job}" if row.status == "done" else None,
-            )
-            for row in connection.execute(statement)
-        ]
+        return [_unit(comparison_id, row) for row in connection.execute(_select_units(comparison_id))]
+
+
+def _select_units(comparison_id: str) -> Select[Any]:
+    unit = tables.unit.c
+    return (
+        select(tables.unit, tables.comparison.c.job, tables.comparison.c.status)
+        .join(tables.comparison, tables.comparison.c.serial == unit.comparison)
+        .where(tables.comparison.c.id == comparison_id)
+        .order_by(unit.step, unit.rank)
+    )
+
+
+def _unit(comparison_id: str, row: Any) -> StoredUnit:
+    return StoredUnit(
+        id=row.id,
+        step=row.step,
+        rank=row.rank,
+        target=row.target,
+        golden=row.golden,
+        mode=row.mode,
+        inferred=bool(row.inferred),
+        pairs=row.pairs,
+        items=row.items,
+        backward=row.backward,
+        verdict=VERDICT_WORDS[row.verdict],
+        counts=json.loads(row.counts),
+        stamp=f"{comparison_id}:{row.job}" if row.status == "done" else None,
+        calls=row.calls,
+    )
 
 
 def find_unit(database: Database, comparison_id: str, step: int | None, rank: int | None) -> StoredUnit:
     """The unit asked for, the first one where a number is left out; raises NotFoundError that lists what there is."""
+    wanted = _select_units(comparison_id).limit(1)
+    if step is not None:
+        wanted = wanted.where(tables.unit.c.step == step)
+    if rank is not None:
+        wanted = wanted.where(tables.unit.c.rank == rank)
+    with database.read() as connection:
+        found = connection.execute(wanted).one_or_none()
+    if found is not None:
+        return _unit(comparison_id, found)
     units = stored_units(database, comparison_id)
-    for unit in units:
-        if step in (None, unit.step) and rank in (None, unit.rank):
-            return unit
     if not units:
         get_comparison(database, comparison_id)
         raise NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
@@ -299,10 +314,11 @@ def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> byt
 
 def unit_of_pair(database: Database, comparison_id: str, pair_id: int) -> StoredUnit:
     """The unit that an item pair's key belongs to; raises NotFoundError."""
-    owner = pair_id >> tables.KEY_BITS
-    for unit in stored_units(database, comparison_id):
-        if unit.id == owner:
-            return unit
+    wanted = _select_units(comparison_id).where(tables.unit.c.id == pair_id >> tables.KEY_BITS)
+    with database.read() as connection:
+        found = connection.execute(wanted).one_or_none()
+    if found is not None:
+        return _unit(comparison_id, found)
     raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
 
 
@@ -352,9 +368,15 @@ def encode(data: Any) -> Any:
     return data
 
 
+_ANSWERS: Final[Recent[str, Answer]] = Recent(16)
+"""By their text: every view of a job of a thousand ranks needs its answer, a megabyte of JSON."""
+
+
 def _answer(text: str | None) -> Answer | None:
-    if not text:
-        return None
+    return _ANSWERS.get(text, lambda: _decode(text)) if text else None
+
+
+def _decode(text: str) -> Answer:
     data = json.loads(text)
     first = data["first_no"]
     if first is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,6 +28,7 @@ from dumpscope.index.comparisons import distances
 from dumpscope.index.dumps.store_rank import parent_keys, take
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import (
+    calls_digest,
     nullable,
     number_columns,
     pack_flags,
@@ -63,6 +66,7 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
         serial = comparison_serial(connection, comparison_id)
     directions = _of_nodes(unit, unit.target.nodes.direction, unit.golden.nodes.direction)
     backward = np.flatnonzero(directions == Direction.BACKWARD)
+    names, others = _pair_names(unit)
     values = {
         "step": unit.step,
         "rank": unit.rank,
@@ -76,9 +80,15 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
         "verdict": _worst(unit.node_opinions.verdict),
         "counts": unit_counts(unit.node_opinions),
         "problems": to_json([asdict(problem) for problem in unit.problems]),
+        "calls": calls_digest(
+            [*names, *others],
+            _of_nodes(unit, unit.target.nodes.kind, unit.golden.nodes.kind),
+            unit.pairs.target >= 0,
+            unit.pairs.golden >= 0,
+        ),
     }
     with draft(database, UNITS, serial, values) as new:
-        _store_nodes(new, unit, directions)
+        _store_nodes(new, unit, directions, names, others)
         _store_places(new, unit)
         _store_items(new, unit)
         _store_tensors(new, unit.facts)
@@ -114,6 +124,40 @@ def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpin
             .where(tables.unit.c.id == unit_id)
             .values(verdict=_worst(nodes.verdict), counts=unit_counts(nodes))
         )
+
+
+def update_classes(database: Database, unit_id: int, classes: Mapping[int, int]) -> None:
+    """Give node pairs of a stored unit other classes (pair number -> class code), and count its causes again. Reads no other rows
+    than theirs and those of the places above them."""
+    if not classes:
+        return
+    base = tables.key(unit_id)
+    pair, place, unit = tables.node_pair.c, tables.place.c, tables.unit.c
+    changed: dict[int, int] = {}  # key of a pair: its class as stored
+    above: dict[int, Any] = {}  # key of a place: itself as stored
+    causes: dict[int, int] = {}  # key of a place: causes below it, more or fewer
+    with database.read() as connection:
+        keys = [base + number for number in classes]
+        for start in range(0, len(keys), BATCH):
+            wanted = select(pair.id, pair.cls, pair.entry).where(pair.id.in_(keys[start : start + BATCH]))
+            for row in connection.execute(wanted):
+                changed[row.id] = row.cls
+                more = (classes[row.id - base] in CAUSES) - (row.cls in CAUSES)
+                at = base + row.entry
+                while more and at >= base:  # the parent of the top is negative
+                    if at not in above:
+                        above[at] = connection.execute(select(place.parent, place.origin).where(place.id == at)).one()
+                    causes[at] = causes.get(at, 0) + more
+                    at = above[at].parent
+        counts = json.loads(connection.execute(select(unit.counts).where(unit.id == unit_id)).scalar_one())
+    for key, old in changed.items():
+        counts["classes"][CLASS_WORDS[old]] -= 1
+        counts["classes"][CLASS_WORDS[classes[key - base]]] += 1
+    with database.write() as connection:
+        update(connection, tables.node_pair, ("cls",), [[classes[key - base] for key in changed]], list(changed))
+        moved = [above[at].origin + more for at, more in causes.items()]
+        update(connection, tables.place, ("origin",), [moved], list(causes))
+        connection.execute(update_rows(tables.unit).where(unit.id == unit_id).values(counts=to_json(counts)))
 
 
 def _update_distances(database: Database, old: Unit, items: ItemOpinions, base: int) -> None:
@@ -194,14 +238,20 @@ def _opinion_columns(unit: Unit, items: ItemOpinions, nodes: NodeOpinions) -> li
     return [nodes.verdict, nodes.cls, severities(nodes.in_score), severities(nodes.out_score), *by_verdict]
 
 
-def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
-    pairs, size = unit.pairs, len(unit.pairs)
+def _pair_names(unit: Unit) -> tuple[list[str], list[str | None]]:
+    """By node pair: its name, and the golden's where that is another one."""
     target_names, golden_names = storable(unit.target.nodes.names), storable(unit.golden.nodes.names)
-    names, others = [], []
-    for target, golden in zip(pairs.target.tolist(), pairs.golden.tolist(), strict=True):
+    names: list[str] = []
+    others: list[str | None] = []
+    for target, golden in zip(unit.pairs.target.tolist(), unit.pairs.golden.tolist(), strict=True):
         name = target_names[target] if target >= 0 else golden_names[golden]
         names.append(name)
         others.append(golden_names[golden] if target >= 0 and golden >= 0 and golden_names[golden] != name else None)
+    return names, others
+
+
+def _store_nodes(new: Draft, unit: Unit, directions: Int64, names: Sequence[str], others: Sequence[str | None]) -> None:
+    pairs, size = unit.pairs, len(unit.pairs)
     entries = np.zeros(size, dtype=np.int64)
     real = np.flatnonzero(unit.tree.pair >= 0)
     entries[unit.tree.pair[real]] = real

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, select
 
@@ -14,9 +16,13 @@ from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
+from dumpscope.index.store.recent import Recent
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, Wanted, sample_owners, show, steps_and_ranks
 from dumpscope.texts import say
+
+_kinds: Final[Recent[int, Mapping[str, int]]] = Recent(16)
+"""Kind of each call by its name, by digest of the calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +91,14 @@ def dump_trends(
 def _calls(connection: Connection, where: Sequence[ColumnElement[bool]]) -> Calls:
     entry = tables.entry.c
     calls = Calls()
-    for number, rank in sample_owners(connection, tables.rank_dump, tables.rank_dump.c.nodes, where):
-        there = (entry.id.between(*tables.key_range(number)), entry.kind.is_not(None))
+
+    def load(rank: int) -> dict[str, int]:
+        there = (entry.id.between(*tables.key_range(rank)), entry.kind.is_not(None))
         rows = connection.execute(select(entry.name, entry.kind).where(*there).order_by(entry.seq))
-        calls.add(rank, ((row.name, row.kind) for row in rows))
+        return {row.name: row.kind for row in rows}
+
+    for sample in sample_owners(connection, tables.rank_dump, tables.rank_dump.c.nodes, where):
+        calls.add(sample.ranks, _kinds.get(sample.calls, partial(load, sample.owner)))
     return calls
 
 

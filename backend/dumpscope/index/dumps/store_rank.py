@@ -15,6 +15,7 @@ from dumpscope.errors import LimitError, NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import (
     DERIVED_SUFFIXES,
+    calls_digest,
     nullable,
     number_columns,
     pack_producers,
@@ -59,6 +60,7 @@ def store_dump_rank(
         "problems": to_json([asdict(problem) for problem in dump.problems]),
         "stamp": stamp if stamp is None else storable([stamp])[0],
         "bytes": size,
+        "calls": _calls(dump),
     }
     with draft(database, RANKS, serial, values) as new:
         _store_entries(new, dump)
@@ -72,6 +74,12 @@ def store_dump_rank(
             old = unused_ranks(connection, old)
     remove(database, RANKS, old)
     return new.id
+
+
+def _calls(dump: RankDump) -> int:
+    order = np.argsort(dump.tree.order, kind="stable")
+    order = order[order < len(dump.nodes)]
+    return calls_digest((dump.nodes.names[node] for node in order.tolist()), dump.nodes.kind[order])
 
 
 def _serial(connection: Connection, dump_id: str) -> int:

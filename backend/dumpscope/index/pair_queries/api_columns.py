@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from sqlalchemy import or_, select
@@ -13,6 +14,7 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import scores
 from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.recent import Recent
 from dumpscope.index.store.texts import texts_by_id
 from dumpscope.index.trees.trees import find_pair
 
@@ -51,6 +53,9 @@ class CallRuns:
     score: Float64
 
 
+_RECENT: Final[Recent[tuple[str, str, int], CallsByApi | None]] = Recent(3)
+
+
 def calls_of_api(database: Database, unit: StoredUnit, node: str) -> ApiCalls | None:
     """The calls of the API of a node; None where that is no API. Raises NotFoundError."""
     first, last = tables.key_range(unit.id)
@@ -76,10 +81,21 @@ def calls_of_api(database: Database, unit: StoredUnit, node: str) -> ApiCalls | 
 
 
 def calls_by_api(database: Database, unit: StoredUnit, node: str | None) -> CallsByApi | None:
-    """All calls; None where there are none. node: the one asked for. Raises NotFoundError where there is no such node."""
+    """All calls; None where there are none. node: the one asked for. Raises NotFoundError where there is no such node.
+
+    Read once per judgement of a comparison that is done: a large model has an API per module."""
+    key = None if unit.stamp is None else (database.url, unit.stamp, unit.id)
+    current = None
+    if node is not None:
+        with database.read() as connection:
+            current = int(find_pair(connection, unit, node).id) - tables.key(unit.id)
+    found = _RECENT.get(key, lambda: _load(database, unit))
+    return None if found is None else replace(found, current=current)
+
+
+def _load(database: Database, unit: StoredUnit) -> CallsByApi | None:
     first, last = tables.key_range(unit.id)
     with database.read() as connection:
-        current = None if node is None else int(find_pair(connection, unit, node).id) - first
         columns = fetch_columns(
             connection,
             "SELECT COALESCE(label, -1), direction, severity, name FROM node_pair"
@@ -96,7 +112,7 @@ def calls_by_api(database: Database, unit: StoredUnit, node: str | None) -> Call
         api=number - nameless,
         score=scores(np.array(columns[2], dtype=np.float64)),
         names=columns[3],
-        current=current,
+        current=None,
     )
 
 

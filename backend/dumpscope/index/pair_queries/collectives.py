@@ -28,6 +28,10 @@ PARTS: Final = 64
 OF_NODE: Final = 8
 """Most communications listed with a node: a batched call may take part in many."""
 
+PAGE_BYTES: Final = 180_000
+PART_BYTES: Final = 150
+"""A page ends before about so many bytes, so that parts which would be cut off again are not read."""
+
 _BAD: Final = ("no", "warning")
 
 _ONE: Final = tables.collective.c
@@ -137,8 +141,15 @@ def list_collectives(
             seek.check(int)
             where.append(_ONE.id > seek.key[0])
         rows = connection.execute(select(tables.collective).where(*where).order_by(_ONE.id).limit(limit + 1)).all()
-        page = _rows(connection, units, rows[:limit])
-    return Page(rows=page, keys=[(row.id,) for row in page], more=len(rows) > limit, total=total)
+        room = PAGE_BYTES
+        fitting = 0
+        for row in rows[:limit]:
+            room -= len(row.ranks) + len(row.missing) + PART_BYTES * min(row.part_count, PARTS)
+            if room < 0 and fitting:
+                break
+            fitting += 1
+        page = _rows(connection, units, rows[:fitting])
+    return Page(rows=page, keys=[(row.id,) for row in page], more=len(rows) > fitting, total=total)
 
 
 def collectives_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+import numpy as np
 from sqlalchemy import ColumnElement, Connection, Join, Select, and_, func, or_, select, true
 from sqlalchemy.ext.compiler import compiles
 
@@ -16,8 +17,10 @@ from dumpscope.index.comparisons.distances import Standing, item_distances, item
 from dumpscope.index.comparisons.load_unit import COUNTS, tensor_facts
 from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.pair_queries.dataflow import producers
+from dumpscope.index.pair_queries.item_ranking import item_ranking
 from dumpscope.index.pair_queries.item_sentences import Explained, explain
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item_range, word_codes
+from dumpscope.index.pair_queries.search.clauses import labels
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
@@ -88,6 +91,8 @@ def list_item_pairs(
     first, last = tables.key_range(unit.id)
     verdicts = word_codes(filters.verdicts, VERDICT_WORDS, "verdict")
     by_node = NodeFilter(api=filters.api, q=filters.q)
+    if sort == "-score" and node is None and unit.stamp is not None:
+        return _worst(database, unit, verdicts, by_node, seek, limit)
     with database.read() as connection:
         where: list[ColumnElement[bool]] = [_ITEM.id.between(first, last)]
         if verdicts:
@@ -112,6 +117,28 @@ def list_item_pairs(
         rows = item_pair_rows(connection, unit, [row.id for row in found[:limit]])
         keys = [(row.id,) if sort == "order" else (row.severity, row.id) for row in found[:limit]]
     return Page(rows=rows, keys=keys, more=len(found) > limit, total=total)
+
+
+def _worst(
+    database: Database, unit: StoredUnit, verdicts: list[int], by_node: NodeFilter, seek: Seek | None, limit: int
+) -> Page[ItemPairRow]:
+    base = tables.key(unit.id)
+    after = None
+    if seek is not None:
+        seek.check(float, int)
+        after = float(seek.key[0]), int(seek.key[1]) - base
+    with database.read() as connection:
+        ranking = item_ranking(connection, unit)
+        nodes = None
+        if by_node.q:
+            chosen = connection.execute(select(_NODE.id).where(*conditions(connection, unit, by_node)))
+            nodes = np.array(chosen.cursor.fetchall(), np.int64).reshape(-1) - base
+        elif by_node:
+            nodes = ranking.nodes_of(connection.execute(labels((by_node.api,))).scalars().all())
+        found, more, total = ranking.page(verdicts, nodes, after, limit)
+        keys = [(severity, base + number) for severity, number in found]
+        rows = item_pair_rows(connection, unit, [key for _, key in keys])
+    return Page(rows=rows, keys=keys, more=more, total=total)
 
 
 def get_item_pair(database: Database, unit: StoredUnit, key: int) -> ItemPairRow:
@@ -149,6 +176,8 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
         .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
     )
     found = {row.id: row for row in connection.execute(joined.where(_ITEM.id.in_(keys)))}
+    if not found:
+        return []
     targets = leaves(connection, unit.target, [row.target for row in found.values() if row.target is not None])
     goldens = leaves(connection, unit.golden, [row.golden for row in found.values() if row.golden is not None])
     rows = [found[key] for key in keys if key in found]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dumpscope.domain.facts import ERROR_BINS, Spread
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
@@ -255,3 +257,11 @@ def phrases_to_json(text: str) -> str | None:
 def with_phrases(text: str, said: str | None) -> str:
     """A stored sentence with the phrases that were stored beside it."""
     return restore(text, json.loads(said)) if said else text
+
+
+def calls_digest(names: Iterable[str | None], *columns: NDArray[Any]) -> int:
+    """Digest of calls in order: the same for ranks that make the same ones. columns: more of each, numbers"""
+    found = blake2b("\0".join(name or "" for name in names).encode("utf-8", "surrogatepass"), digest_size=8)
+    for column in columns:
+        found.update(np.ascontiguousarray(column, np.int8).tobytes())
+    return int.from_bytes(found.digest(), "little", signed=True)

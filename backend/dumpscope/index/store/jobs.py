@@ -150,12 +150,25 @@ class JobTable:
                 )
             )
 
+    def withdraw(self, job_id: str, number: int) -> None:
+        """Forget what a task said that is done: of a thousand tasks only those at work are asked about."""
+        table = tables.task
+        with self._database.write() as connection:
+            connection.execute(delete(table).where(table.c.job == job_id, table.c.number == number))
+
     def reports(self, job_id: str) -> dict[int, tuple[float, str]]:
         """Task number -> (progress, message) of what the tasks of a job last said."""
         table = tables.task
         with self._database.read() as connection:
             rows = connection.execute(select(table).where(table.c.job == job_id))
             return {row.number: (row.progress, with_phrases(row.message, row.said)) for row in rows}
+
+    def has_reported(self, job_id: str, number: int) -> bool:
+        """Whether there is a report under this task number."""
+        table = tables.task.c
+        with self._database.read() as connection:
+            found = select(table.number).where(table.job == job_id, table.number == number)
+            return connection.execute(found).scalar() is not None
 
 
 def _change(connection: Connection, job_id: str, **values: Any) -> None:

@@ -214,7 +214,7 @@ CREATE TABLE rank_dump (
 	entries INTEGER NOT NULL, 
 	items INTEGER NOT NULL, 
 	wide TEXT NOT NULL, 
-	problems TEXT NOT NULL, stamp TEXT, bytes BIGINT, 
+	problems TEXT NOT NULL, stamp TEXT, bytes BIGINT, calls BIGINT, 
 	CONSTRAINT pk_rank_dump PRIMARY KEY (id), 
 	CONSTRAINT uq_rank_dump_dump_step_rank UNIQUE (dump, step, rank)
 );
@@ -278,7 +278,7 @@ CREATE TABLE unit (
 	backward INTEGER, 
 	verdict SMALLINT NOT NULL, 
 	counts TEXT NOT NULL, 
-	problems TEXT NOT NULL, 
+	problems TEXT NOT NULL, calls BIGINT, 
 	CONSTRAINT pk_unit PRIMARY KEY (id), 
 	CONSTRAINT uq_unit_comparison_step_rank UNIQUE (comparison, step, rank)
 );
@@ -442,4 +442,4 @@ CREATE INDEX ix_delivery_webhook_serial ON delivery (webhook, serial);
 
 CREATE INDEX ix_delivery_due ON delivery (due);
 
-INSERT INTO alembic_version (version_num) VALUES ('0013');
+INSERT INTO alembic_version (version_num) VALUES ('0014');

@@ -123,6 +123,7 @@ rank_dump = Table(
     Column("problems", Text, nullable=False),
     Column("stamp", Text),  # readers.glance: state of its files when it was read
     Column("bytes", BigInteger),  # of its JSON files
+    Column("calls", BigInteger),  # codec.calls_digest of its nodes; null: stored by an older version
     UniqueConstraint("dump", "step", "rank"),
 )
 
@@ -211,6 +212,7 @@ unit = Table(
     Column("verdict", SmallInteger, nullable=False),
     Column("counts", Text, nullable=False),  # JSON {"yes": node pairs, ..., "classes": {word: node pairs}}
     Column("problems", Text, nullable=False),
+    Column("calls", BigInteger),  # codec.calls_digest of its node pairs; null: stored by an older version
     UniqueConstraint("comparison", "step", "rank"),
 )
 

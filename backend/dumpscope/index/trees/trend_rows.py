@@ -3,7 +3,7 @@ comparison's are alike here: one selects ranks of a dump, the other units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar
 
@@ -19,6 +19,9 @@ Row = TypeVar("Row")
 
 CELLS: Final = 1000
 """Cells of a page at most, so that no reply passes 200 kB."""
+
+_ONE: Final = (None,)
+"""The row of all ranks together."""
 
 _CODES: Final = {"module": int(NodeKind.MODULE), "api": int(NodeKind.API), "all": None}
 
@@ -48,27 +51,35 @@ class Wanted:
 
 @dataclass(slots=True)
 class Calls:
-    """Calls in execution order, with the ranks that make them."""
+    """Calls in execution order, with the ranks that make them: ranks of a job make the same ones, so they are kept by list."""
 
-    kinds: dict[str, int] = field(default_factory=dict)
-    ranks: dict[str, list[int]] = field(default_factory=dict)
+    _kinds: Mapping[str, int] = field(default_factory=dict)
+    _ranks: list[tuple[Mapping[str, int], list[int]]] = field(default_factory=list)
 
-    def add(self, rank: int, calls: Iterable[tuple[str, int]]) -> None:
-        for name, kind in calls:
-            self.kinds.setdefault(name, kind)
-            at = self.ranks.setdefault(name, [])
-            if rank not in at:
-                at.append(rank)
+    def add(self, ranks: Sequence[int], kinds: Mapping[str, int]) -> None:
+        """These ranks make these calls. kinds: of each call by its name, in execution order"""
+        self._ranks.append((kinds, list(ranks)))
+        self._kinds = {**self._kinds, **{name: kind for name, kind in kinds.items() if name not in self._kinds}}
 
-    def rows(self, wanted: Wanted) -> list[Call]:
-        """Those of one name, or of a kind and with `q` in their name."""
-        code, name = _CODES[wanted.kind], wanted.name
-        return [
-            Call(name=one, kind=kind, rank=rank)
-            for one, kind in self.kinds.items()
-            if (name == one if name is not None else code in (None, kind)) and wanted.q.lower() in one.lower()
-            for rank in (sorted(self.ranks[one]) if wanted.by_rank else [None])
-        ]
+    def rows(self, wanted: Wanted, first: int, size: int) -> tuple[list[tuple[int, Call]], int]:
+        """`size` rows from number `first` on, each with its number, of the calls of one name, or of a kind and with `q` in their
+        name; and how many there are."""
+        code, name, q = _CODES[wanted.kind], wanted.name, wanted.q.lower()
+        found: list[tuple[int, Call]] = []
+        total = 0
+        for one, kind in self._kinds.items():
+            if (name != one if name is not None else code not in (None, kind)) or q not in one.lower():
+                continue
+            rows = self._rows_of(one) if wanted.by_rank else _ONE
+            if total < first + size and total + len(rows) > first:
+                shown = range(max(first - total, 0), min(first + size - total, len(rows)))
+                found += [(total + place, Call(name=one, kind=kind, rank=rows[place])) for place in shown]
+            total += len(rows)
+        return found, total
+
+    def _rows_of(self, name: str) -> Sequence[int | None]:
+        makers = [ranks for kinds, ranks in self._ranks if name in kinds]
+        return makers[0] if len(makers) == 1 else sorted({rank for ranks in makers for rank in ranks})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,19 +109,36 @@ def steps_and_ranks(
     return steps, ranks
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """An owner (rank of a dump, or unit) that stands for all with the same calls. ranks: ascending
+    calls: digest of the calls, None in what an older version stored"""
+
+    owner: int
+    ranks: list[int]
+    calls: int | None
+
+
 def sample_owners(
     connection: Connection, table: Table, size: Column[Any], where: Sequence[ColumnElement[bool]]
-) -> list[tuple[int, int]]:
-    """(id, rank) of one row of every rank and `size`, by id: other steps make the same calls."""
-    chosen = select(func.min(table.c.id), table.c.rank).where(*where).group_by(table.c.rank, size)
-    return sorted((int(owner), int(rank)) for owner, rank in connection.execute(chosen))
+) -> list[Sample]:
+    """One row of a table for each list of calls, by id; without digests one of every rank and `size`: other steps make the same
+    calls."""
+    chosen = (
+        select(func.min(table.c.id), table.c.rank, table.c.calls)
+        .where(*where)
+        .group_by(table.c.rank, size, table.c.calls)
+    )
+    found: dict[tuple[int, ...], tuple[int, int | None, set[int]]] = {}
+    for owner, rank, calls in sorted(map(tuple, connection.execute(chosen)), key=lambda row: row[0]):
+        key = (owner, 0) if calls is None else (calls,)
+        found.setdefault(key, (owner, calls, set()))[2].add(rank)
+    return [Sample(owner=owner, ranks=sorted(ranks), calls=calls) for owner, calls, ranks in found.values()]
 
 
 def show(calls: Calls, wanted: Wanted, steps: Sequence[int]) -> tuple[list[Bucket], Shown]:
     """Buckets of the steps, and the rows of the page that is asked for."""
     edges = make_buckets(steps, wanted.buckets)
-    rows = calls.rows(wanted)
     first = 0 if wanted.after is None else wanted.after + 1
-    size = max(1, min(wanted.limit, CELLS // len(edges)))
-    shown = list(enumerate(rows[first : first + size], start=first))
-    return edges, Shown(rows=shown, names=list(dict.fromkeys(one.name for _, one in shown)), total=len(rows))
+    shown, total = calls.rows(wanted, first, max(1, min(wanted.limit, CELLS // len(edges))))
+    return edges, Shown(rows=shown, names=list(dict.fromkeys(one.name for _, one in shown)), total=total)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 
 import numpy as np
 
-from dumpscope.analysis.classes import classify, fold_equality, mark_causes
+from dumpscope.analysis.classes import cause_class, classify, fold_equality, mark_causes
 from dumpscope.analysis.origins import describe_finding, find_origins
 from dumpscope.analysis.ranks.collectives import Collective
-from dumpscope.analysis.ranks.messages import read_messages
+from dumpscope.analysis.ranks.messages import Message, read_messages
 from dumpscope.analysis.ranks.origins import (
     DescribedFinding,
     RankFindings,
@@ -69,14 +69,15 @@ class Conclusion:
         """policy: a name or a policy file's text. Raises UsageError."""
         self._policy = load_policy(policy)
         self._found: list[RankFindings] = []
-        self._kept: dict[Place, list[Finding]] = {}
-        self._unmarked: dict[Place, dict[int, int]] = {}
+        self._unmarked: dict[Place, dict[int, int]] = {}  # classes of the pairs with a finding, before and after it
+        self._marked: dict[Place, dict[int, int]] = {}
         self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
         self._ends: dict[int, StepEnd] = {}  # by rank, of the last step taken in
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._repeated: dict[
-            tuple[int, str], list[int]
+            int, dict[str, list[int]]
         ] = {}  # by rank and name of a call with a finding: steps that repeat it
+        self._changes: dict[Place, dict[int, int]] = {}
         self._mode: str | None = None
         self._counts = Counts()
         self._reasons: Counter[str] = Counter()
@@ -104,11 +105,14 @@ class Conclusion:
         flow = Flow(case=case, maker=find_makers(case)) if findings or case.columns.wrong.any() else None
         if self._policy.base == "default":
             unit = _without_noise(unit, case, findings)
+        messages = read_messages(case, unit.rank)
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
-            findings=[add_reference_words(unit, described) for described in _describe_findings(unit, flow, findings)],
-            messages=read_messages(case, unit.rank),
+            findings=[
+                add_reference_words(unit, described) for described in _describe_findings(unit, flow, findings, messages)
+            ],
+            messages=messages,
         )
         self._note_repeated(case, found)
         self._found.append(found)
@@ -130,6 +134,7 @@ class Conclusion:
             self._suspects += find_suspects(case, opinions.cls, errors, findings, rank=unit.rank, place_of=call_text)
             opinions = replace(opinions, spread=flow.find_spread())
         mark_causes(opinions.cls, findings)
+        self._marked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
         return replace(unit, node_opinions=opinions)
 
     def answer(
@@ -137,11 +142,13 @@ class Conclusion:
     ) -> Answer:
         """The answer over all units taken in. problems: found before and beside them"""
         traffic = connect_steps(self._found)
+        repeated = {(rank, name): steps for rank, names in self._repeated.items() for name, steps in names.items()}
         self.collectives = [one for _, connected in sorted(traffic.items()) for one in connected.collectives]
-        found = add_reached_ranks(
-            join_replicas(drop_echoes(drop_received(self._found, traffic), self._repeated)), traffic
-        )
-        self._kept = {(entry.step, entry.rank): [one.finding for one in entry.findings] for entry in found}
+        found = add_reached_ranks(join_replicas(drop_echoes(drop_received(self._found, traffic), repeated)), traffic)
+        for entry in found:
+            place = entry.step, entry.rank
+            final = self._unmarked[place] | {one.finding.pair: int(cause_class(one.finding)) for one in entry.findings}
+            self._changes[place] = {pair: code for pair, code in final.items() if self._marked[place][pair] != code}
         first = min(self._first_no, key=lambda no: time_key(traffic[no[0].step], no[0], no[1], no[2]), default=None)
         unjudged = min(
             self._first_unjudged,
@@ -175,11 +182,11 @@ class Conclusion:
 
     def _note_repeated(self, case: Case, found: RankFindings) -> None:
         """Which calls of earlier steps go wrong again in this one; those of this one are looked for in the next."""
-        names = {name for rank, name in self._repeated if rank == found.rank}
-        for name in find_repeated(case.columns, names):
-            self._repeated[found.rank, name].append(found.step)
+        names = self._repeated.setdefault(found.rank, {})
+        for name in find_repeated(case.columns, names.keys()):
+            names[name].append(found.step)
         for entry in found.findings:
-            self._repeated.setdefault((found.rank, entry.name), [])
+            names.setdefault(entry.name, [])
 
     def _cover(self, unit: Unit, found: RankFindings) -> None:
         reasons = find_reasons(unit)
@@ -189,20 +196,18 @@ class Conclusion:
         if first is not None:
             self._first_unjudged.append((found, first.pair / len(unit.pairs), first))
 
-    def changes(self, step: int, rank: int) -> bool:
-        """The answer dropped findings of this unit, so its classes as `add` returned them are not final."""
-        return len(self._kept[step, rank]) < sum(
-            len(entry.findings) for entry in self._found if (entry.step, entry.rank) == (step, rank)
-        )
+    def changes(self, step: int, rank: int) -> Mapping[int, int]:
+        """The node pairs of a unit whose class, as `add` returned it, is not final, with the final one; after `answer`. The ranks
+        together have explained what was found there."""
+        return self._changes[step, rank]
 
     def final(self, unit: Unit) -> Unit:
         """The unit as `add` returned it, with its final classes; after `answer`."""
-        if not self.changes(unit.step, unit.rank):
+        changes = self.changes(unit.step, unit.rank)
+        if not changes:
             return unit
         cls = unit.node_opinions.cls.copy()
-        for pair, code in self._unmarked[unit.step, unit.rank].items():
-            cls[pair] = code
-        mark_causes(cls, self._kept[unit.step, unit.rank])
+        cls[list(changes)] = list(changes.values())
         return replace(unit, node_opinions=replace(unit.node_opinions, cls=cls))
 
     def _history(self, unit: Unit) -> History:
@@ -283,14 +288,16 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
     return replace(unit, item_opinions=opinions, node_opinions=nodes)
 
 
-def _describe_findings(unit: Unit, flow: Flow | None, findings: list[Finding]) -> list[DescribedFinding]:
+def _describe_findings(
+    unit: Unit, flow: Flow | None, findings: list[Finding], messages: Sequence[Message]
+) -> list[DescribedFinding]:
     if flow is None:
         return []
     case, described = flow.case, []
     for finding in findings:
         reach = flow.find_reach([finding.pair, *finding.group])
         origin = describe_finding(case, finding, reach, rank=unit.rank, mode=unit.mode)
-        described.append(describe_for_ranks(case, finding, origin, reach.pairs))
+        described.append(describe_for_ranks(case, finding, origin, reach.pairs, messages))
     return described
 
 

@@ -7,9 +7,11 @@ their statistics, one file may have been damaged since; that is no operator's fa
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, TensorFacts
@@ -25,6 +27,8 @@ EXTREMES: Final = 1e-4
 """Share of the largest magnitude by which a recorded Max or Min, which are elements of the tensor, may differ from the file."""
 NORMS: Final = (1e-3, 2e-2)
 """The same for a norm, of itself: it was added up in some precision, that of a 16-bit tensor at the worst."""
+BLOCK: Final = 1 << 20
+"""Elements looked at together."""
 SENTENCES: Final = ("pipeline.file_checksum_wrong", "pipeline.file_contradicts_statistics")
 
 
@@ -61,6 +65,18 @@ def explain_damage(roots: tuple[str, str], names: tuple[str, str], context: Cont
     return None
 
 
+def _blocks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """All elements, BLOCK at a time: a tensor may be larger than the memory."""
+    if array.size <= BLOCK:
+        yield array
+    elif array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        yield from (flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK))
+    else:
+        for part in array:
+            yield from _blocks(part)
+
+
 def _contradiction(path: str, root: str, stats: Float64, states: UInt8) -> tuple[str, str, str] | None:
     """The first of Max, Min and Norm that the file's content contradicts: its name, the file's number, the recorded one."""
     try:
@@ -69,13 +85,13 @@ def _contradiction(path: str, root: str, stats: Float64, states: UInt8) -> tuple
         return None
     if not array.size or array.dtype.kind == "c":
         return None
+    high, low, squares = -np.inf, np.inf, 0.0
     with np.errstate(all="ignore"):
-        values = np.asarray(array, dtype=np.float64)
-        found = {
-            "Max": float(values.max()),
-            "Min": float(values.min()),
-            "Norm": float(np.sqrt(np.square(values).sum())),
-        }
+        for block in _blocks(array):
+            values = np.asarray(block, dtype=np.float64)
+            high, low = np.maximum(high, values.max()), np.minimum(low, values.min())  # a NaN stays
+            squares += float(np.square(values).sum())
+    found = {"Max": float(high), "Min": float(low), "Norm": float(np.sqrt(squares))}
     if not all(map(np.isfinite, found.values())):
         return None  # statistics of such tensors depend on who computed them
     size = max(abs(found["Max"]), abs(found["Min"]))

@@ -21,7 +21,7 @@ from dumpscope.index.comparisons.catalogue import (
 )
 from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
 from dumpscope.index.comparisons.load_unit import load_unit
-from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_opinions
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_classes, update_opinions
 from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.dumps.load_rank import load_rank, rank_places
 from dumpscope.index.dumps.store_rank import store_dump_rank
@@ -213,11 +213,7 @@ def _conclude(
     reference = _reference_side(database, row)
     answer = conclusion.answer(target=target, golden=golden, reference=reference, problems=problems)
     for unit_id, place in zip(units, places, strict=True):
-        if conclusion.changes(*place):
-            before = load_unit(database, unit_id)
-            after = conclusion.final(before)
-            update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
-            del before, after
+        update_classes(database, unit_id, conclusion.changes(*place))
     store_collectives(database, dict(zip(places, units, strict=True)), conclusion.collectives)
     return answer
 

@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from dumpscope.errors import CancelledError, DumpscopeError
-from dumpscope.index.store.database import Database
+from dumpscope.index.store.database import Database, DatabaseError
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.executors import lacks_workers
 from dumpscope.texts import say
@@ -134,7 +135,10 @@ def _task(url: str, job: str, number: int, function: Callable[..., T], call: tup
     board = _Board(JobTable(database), job, number)
     if board.cancelled():
         raise CancelledError(say("pipeline.cancelled"))
-    return function(database, *call, progress=board.progress, cancelled=board.cancelled)
+    try:
+        return function(database, *call, progress=board.progress, cancelled=board.cancelled)
+    finally:
+        board.leave()
 
 
 class _Board:
@@ -155,8 +159,14 @@ class _Board:
         now = time.monotonic()
         if not self._stop and now - self._asked >= POLL_SECONDS:
             self._asked = now
-            self._stop = self._table.stop_asked(self._job) != 0 or ABORT in self._table.reports(self._job)
+            self._stop = self._table.stop_asked(self._job) != 0 or self._table.has_reported(self._job, ABORT)
         return self._stop
+
+    def leave(self) -> None:
+        """The task is over; nobody asks how far it is."""
+        if self._told:
+            with suppress(DatabaseError, DumpscopeError):  # its result, or its own error, is what counts
+                self._table.withdraw(self._job, self._number)
 
 
 _open: dict[str, Database] = {}

@@ -65,44 +65,62 @@ def all_apis_data(
     error: never negative; nan if not compared, inf if no tolerance applies. current: position of the call to mark
     top: what the lane of infinities is called
     """
-    walk = np.argsort(api, kind="stable")
-    starts = np.searchsorted(api[walk], np.arange(len(apis) + 1))
-    found = []
-    for place, name in enumerate(apis):
-        calls = walk[starts[place] : starts[place + 1]]
-        compared = calls[~np.isnan(error[calls])]
-        boxes = quartiles(error[compared])
-        if boxes is None:
-            continue
-        worst = int(compared[error[compared].argmax()])
-        found.append(
+    calls = np.bincount(api[api >= 0], minlength=len(apis))
+    compared = np.flatnonzero(~np.isnan(error) & (api >= 0))
+    walk = compared[
+        np.lexsort((error[compared], api[compared]))
+    ]  # by API, then by error: one sort for thousands of APIs
+    ends = np.searchsorted(api[walk], np.arange(len(apis) + 1))
+    seen = np.flatnonzero(np.diff(ends))
+    largest = error[walk[ends[seen + 1] - 1]]
+    middle = error[walk[ends[seen] + np.rint((np.diff(ends)[seen] - 1) * 0.5).astype(np.int64)]]
+    high = (
+        np.zeros(len(apis), np.int64)
+        if floor is None
+        else np.bincount(api[compared[error[compared] > floor]], minlength=len(apis))
+    )
+    ordered = sorted(
+        zip(
+            (-largest).tolist(),
+            (-middle).tolist(),
+            [apis[place] for place in seen.tolist()],
+            seen.tolist(),
+            strict=True,
+        )
+    )
+    marked = None
+    if current is not None and api[current] >= 0:
+        marked = (apis[api[current]], float(error[current]), names[current])
+    rank = None
+    if marked is not None:
+        rank = next((place for place, one in enumerate(ordered, 1) if one[2] == marked[0]), None)
+    chosen = [one[3] for one in ordered[:SHOWN]]
+    if rank is not None and rank > SHOWN:
+        chosen.append(ordered[rank - 1][3])
+    shown = []
+    for place in chosen:
+        own = walk[ends[place] : ends[place + 1]]
+        boxes = quartiles(error[own])
+        assert boxes is not None, "it has a compared call"
+        worst = int(own[np.searchsorted(error[own], error[own[-1]])])  # of equals, the first call
+        shown.append(
             ApiErrors(
-                api=name,
-                calls=len(calls),
-                compared=len(compared),
-                above=0 if floor is None else int(np.count_nonzero(error[compared] > floor)),
+                api=apis[place],
+                calls=int(calls[place]),
+                compared=len(own),
+                above=int(high[place]),
                 quartiles=boxes,
                 largest=float(error[worst]),
                 worst=worst,
                 node=names[worst],
             )
         )
-    found.sort(key=lambda one: (-one.largest, -one.quartiles[2], one.api))
-    marked = None
-    if current is not None and api[current] >= 0:
-        marked = (apis[api[current]], float(error[current]), names[current])
-    rank = None
-    if marked is not None:
-        rank = next((place for place, one in enumerate(found, 1) if one.api == marked[0]), None)
-    shown = found[:SHOWN]
-    if rank is not None and rank > SHOWN:
-        shown.append(found[rank - 1])
     values = [np.asarray([*one.quartiles, one.largest]) for one in shown]
     return AllApis(
         shown=tuple(shown),
         apis=len(apis),
-        unseen=len(apis) - len(found),
-        above=sum(1 for one in found if one.above),
+        unseen=len(apis) - len(seen),
+        above=int(np.count_nonzero(high)),
         current=marked,
         rank=rank,
         floor=floor,

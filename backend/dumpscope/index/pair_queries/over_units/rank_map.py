@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Integer, cast, func, select
 from dumpscope.analysis.ranks.strays import Stray, find_strays
 from dumpscope.domain.facts import Verdict
 from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.pair_queries.over_units.trends import unit_calls
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score
 from dumpscope.index.store.database import Database
@@ -99,11 +100,11 @@ def list_strays(database: Database, units: Sequence[StoredUnit]) -> list[tuple[S
 
 
 def _calls(connection: Connection, units: Sequence[StoredUnit]) -> Calls:
-    """Those of one unit of every size: ranks with as many calls make the same ones."""
+    """Those of all units; of results of older versions, those of one unit of every size."""
     calls = Calls()
-    for unit in {unit.pairs: unit for unit in reversed(units)}.values():
-        rows = select(_PAIR.name, _PAIR.kind).where(_PAIR.id.between(*tables.key_range(unit.id))).order_by(_PAIR.id)
-        calls.add(unit.rank, ((row.name, row.kind) for row in connection.execute(rows)))
+    samples = {(unit.calls, unit.pairs): unit for unit in reversed(units)}
+    for unit in reversed(samples.values()):
+        calls.add([unit.rank], unit_calls(connection, unit.id, unit.calls)[0])
     return calls
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
+from dumpscope.index.store.recent import Recent
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, Wanted, sample_owners, show, steps_and_ranks
 from dumpscope.texts import say
@@ -26,6 +27,13 @@ _PAIR: Final = tables.node_pair.c
 _UNIT: Final = tables.unit.c
 _STEPS: Final = 1 << 47
 """The worst verdict and, of equal ones, the first place (step * RANKS + rank) are the largest of verdict * _STEPS - place."""
+
+Kinds = Mapping[str, int]
+"""Kind of each call by its name, in execution order."""
+Sides = Mapping[str, tuple[str | None, str | None]]
+"""Name of each call in target and golden, None on a side that lacks it."""
+
+_LISTS: Final[Recent[int, tuple[Kinds, Sides]]] = Recent(16)
 
 Values = dict[tuple[str, int | None], dict[int, NodeValue]]
 
@@ -112,17 +120,31 @@ def _calls(connection: Connection, where: list[Any]) -> tuple[Calls, dict[str, t
     """The calls, and by the name of each its name in target and golden, None on a side that lacks it."""
     calls = Calls()
     partners: dict[str, tuple[str | None, str | None]] = {}
-    for unit, rank in sample_owners(connection, tables.unit, _UNIT.pairs, where):
-        wanted = select(_PAIR.name, _PAIR.kind, _PAIR.golden_name, _PAIR.target, _PAIR.golden)
-        rows = connection.execute(wanted.where(_PAIR.id.between(*tables.key_range(unit))).order_by(_PAIR.id)).all()
-        calls.add(rank, ((row.name, row.kind) for row in rows))
-        for row in rows:
-            sides = (
-                None if row.target is None else row.name,
-                None if row.golden is None else row.golden_name or row.name,
-            )
-            partners.setdefault(row.name, sides)
+    for sample in sample_owners(connection, tables.unit, _UNIT.pairs, where):
+        kinds, sides = unit_calls(connection, sample.owner, sample.calls)
+        calls.add(sample.ranks, kinds)
+        partners = {**sides, **partners}
     return calls, partners
+
+
+def unit_calls(connection: Connection, unit: int, digest: int | None) -> tuple[Kinds, Sides]:
+    """Calls of a unit, kept in memory: every rank of a job makes the same ones.
+
+    digest: of them as stored, None where an older version stored it
+    """
+    return _LISTS.get(digest, lambda: _load_calls(connection, unit))
+
+
+def _load_calls(connection: Connection, unit: int) -> tuple[Kinds, Sides]:
+    wanted = select(_PAIR.name, _PAIR.kind, _PAIR.golden_name, _PAIR.target.is_(None), _PAIR.golden.is_(None))
+    kinds: dict[str, int] = {}
+    sides: dict[str, tuple[str | None, str | None]] = {}
+    for name, kind, other, no_target, no_golden in connection.execute(
+        wanted.where(_PAIR.id.between(*tables.key_range(unit))).order_by(_PAIR.id)
+    ):
+        kinds.setdefault(name, kind)
+        sides.setdefault(name, (None if no_target else name, None if no_golden else other or name))
+    return kinds, sides
 
 
 def _cells(
@@ -144,7 +166,7 @@ def _cells(
             func.min(case((_PAIR.verdict == int(Verdict.NO), place))).label("bad"),
         )
         .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(cast(tables.KEY_BITS, Integer)))
-        .where(_PAIR.name.in_(names), *where)
+        .where(_PAIR.name.in_(names), _PAIR.id.between(*_keys(connection, where)), *where)
         .group_by(_PAIR.name, bucket, *([_UNIT.rank] if by_rank else []))
     )
     found: dict[tuple[str, int | None], list[Any]] = {}
@@ -152,6 +174,12 @@ def _cells(
         number = numbers[row.bucket] if numbers is not None else row.bucket
         found.setdefault((row.name, row.rank if by_rank else None), []).append((number, row))
     return found
+
+
+def _keys(connection: Connection, where: list[Any]) -> tuple[int, int]:
+    """First and last key that a row of these units can have: another comparison's rows with the same names are not looked at."""
+    first, last = connection.execute(select(func.min(_UNIT.id), func.max(_UNIT.id)).where(*where)).one()
+    return tables.key_range(first or 0)[0], tables.key_range(last or 0)[1]
 
 
 def _values(

@@ -39,7 +39,7 @@ from dumpscope.texts import say
 _PAIR: Final = tables.node_pair.c
 _ENTRY: Final = tables.entry.c
 _KEPT: Final[Recent[tuple[Any, ...], Int64]] = Recent(24)
-"""Keys of the node pairs that the last expressions match."""
+"""Keys of the node pairs that the last expressions and attributes match."""
 
 
 def pattern_clause(connection: Connection, unit: StoredUnit, pattern: Pattern) -> ColumnElement[bool]:
@@ -49,6 +49,11 @@ def pattern_clause(connection: Connection, unit: StoredUnit, pattern: Pattern) -
         None if unit.stamp is None else (str(connection.engine.url), unit.stamp, unit.id, pattern.text, pattern.fold),
         lambda: _matching(connection, unit, pattern),
     )
+    return _among(connection, unit, found)
+
+
+def _among(connection: Connection, unit: StoredUnit, found: Int64) -> ColumnElement[bool]:
+    """Of the unit's node pairs those with these keys."""
     if len(found) == 0:
         return false()
     if len(found) == unit.pairs:
@@ -70,7 +75,22 @@ def _matching(connection: Connection, unit: StoredUnit, pattern: Pattern) -> Int
 
 
 def attribute_clause(connection: Connection, unit: StoredUnit, key: str, values: Sequence[str]) -> ColumnElement[bool]:
-    """key: module, line, dtype or shape; any of the values. Raises UsageError."""
+    """key: module, line, dtype or shape; any of the values. Raises UsageError.
+
+    A page asks for its rows and for their number, and the next page again: the calls are found once."""
+    clause = _attribute(connection, unit, key, values)
+    if unit.stamp is None:
+        return clause
+
+    def find() -> Int64:
+        own = _PAIR.id.between(*tables.key_range(unit.id))
+        return np.array(connection.execute(select(_PAIR.id).where(own, clause)).scalars().all(), np.int64)
+
+    place = str(connection.engine.url), unit.stamp, unit.id, key, *values
+    return _among(connection, unit, _KEPT.get(place, find))
+
+
+def _attribute(connection: Connection, unit: StoredUnit, key: str, values: Sequence[str]) -> ColumnElement[bool]:
     if key == "module":
         return _inside(connection, unit, values)
     sides = (_PAIR.target, unit.target), (_PAIR.golden, unit.golden)

@@ -1,0 +1,75 @@
+"""Whatever the OpenAPI document allows to be sent, no operation answers with a server error.
+
+DUMPSCOPE_FUZZ_EXAMPLES: requests of each operation; few in the gate, 200 before a release (CONTRIBUTING.md).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, Phase, given, settings
+
+from api.conftest import BASE, Client, compare
+from dumpscope.api.app import create_app
+from dumpscope.settings import Settings
+
+EXAMPLES = int(os.environ.get("DUMPSCOPE_FUZZ_EXAMPLES", "2"))
+STARTS = frozenset({"POST /api/sample"})
+"""Takes no argument and compares two dumps: once is enough."""
+
+
+@cache
+def operations() -> dict[str, Any]:
+    """Operation by its method and path."""
+    schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
+    found = (result.ok() for result in schema.get_all_operations())
+    return {f"{one.method.upper()} {one.path}": one for one in found}
+
+
+@pytest.fixture(scope="module")
+def filled(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, dict[str, str]]]:
+    """A server whose errors are replies, and ids of what is in it; only requests that read are sent with these."""
+    folder = tmp_path_factory.mktemp("fuzzed")
+    app = create_app(Settings(data_dir=folder, roots=[dumps], executor="threads:1"))
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+        comparison = compare(client, dumps / "target_fault", dumps / "golden")
+        row = client.get(f"/api/comparisons/{comparison}").json()
+        yield client, {"comparison_id": comparison, "dump_id": row["target"], "job_id": row["job"]}
+
+
+@pytest.mark.parametrize("name", operations())
+def test_no_request_that_the_document_allows_breaks_an_operation(
+    filled: tuple[Client, dict[str, str]], name: str
+) -> None:
+    client, known = filled
+
+    @settings(
+        max_examples=1 if name in STARTS else EXAMPLES,
+        deadline=None,
+        derandomize=EXAMPLES < 10,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operations()[name].as_strategy())
+    def send(case: Any) -> None:
+        if case.method == "GET" and not name.endswith("/events"):
+            case.path_parameters = {key: known.get(key, value) for key, value in (case.path_parameters or {}).items()}
+        asked = case.as_transport_kwargs(base_url=BASE)
+        asked.pop("cookies", None)
+        if "data" in asked and not isinstance(asked["data"], dict):
+            asked["content"] = asked.pop("data")
+        asked["files"] = [  # a form holds text and bytes
+            (key, (file, value if isinstance(value, bytes | str) else str(value)))
+            for key, (file, value) in asked.get("files") or ()
+        ] or None
+        reply = client.request(**asked)
+        assert reply.status_code < 500 or reply.status_code == 507, (asked, reply.text)
+
+    send()
