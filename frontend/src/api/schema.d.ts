@@ -5168,8 +5168,8 @@ export interface components {
         };
         /**
          * TreeRow
-         * @description `nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null if nothing
-         *     was dumped. A dump's tree has neither verdict nor match nor counts.
+         * @description `nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`, `out_score`: as in `NodeRow`,
+         *     null if nothing was dumped. A dump's tree has neither verdict nor match, score or counts.
          */
         TreeRow: {
             /** Entry */
@@ -5208,6 +5208,11 @@ export interface components {
             confidence: number | null;
             /** Leftover */
             leftover: string | null;
+            /**
+             * Out Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            out_score: number | string | null;
             counts: components["schemas"]["TreeCounts"] | null;
         };
         /**

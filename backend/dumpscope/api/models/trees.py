@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dumpscope.api.models.base import Page, VerdictWord, Wire
+from dumpscope.api.models.base import Page, Real, VerdictWord, Wire
 
 
 class TreeCounts(Wire):
@@ -16,8 +16,8 @@ class TreeCounts(Wire):
 
 
 class TreeRow(Wire):
-    """`nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null if nothing
-    was dumped. A dump's tree has neither verdict nor match nor counts."""
+    """`nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`, `out_score`: as in `NodeRow`,
+    null if nothing was dumped. A dump's tree has neither verdict nor match, score or counts."""
 
     entry: int
     name: str
@@ -34,6 +34,7 @@ class TreeRow(Wire):
     match: str | None
     confidence: float | None
     leftover: str | None
+    out_score: Real
     counts: TreeCounts | None
 
 

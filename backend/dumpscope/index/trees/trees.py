@@ -14,7 +14,7 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import storable
+from dumpscope.index.store.codec import score, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
 from dumpscope.index.store.texts import CHUNK
@@ -32,7 +32,7 @@ class TreeRow:
     """One row of a module tree. Counts are node pairs of the whole subtree; a dump's tree counts its nodes in `nodes`.
 
     address: what names the row alone, see `address`
-    match, confidence, leftover: see `NodePairRow`, None where the row is no node pair
+    match, confidence, leftover, out_score: see `NodePairRow`, None where the row is no node pair
     """
 
     entry: int
@@ -55,6 +55,7 @@ class TreeRow:
     match: str | None = None
     confidence: float | None = None
     leftover: str | None = None
+    out_score: float | None = None
 
     @property
     def counts(self) -> TreeRow | None:
@@ -131,6 +132,7 @@ def select_places(unit: StoredUnit) -> Select[Any]:
         pair.name.label("own"),
         pair.target,
         *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
+        pair.severity,
     ).outerjoin(tables.node_pair, pair.id == tables.key_at(unit.id, tables.place.c.pair))
 
 
@@ -219,6 +221,7 @@ def place_row(row: Any, parent: int | None, path: str, shared: Collection[str]) 
         match=METHOD_WORDS[row.method] if row.pair is not None else None,
         confidence=row.confidence,
         leftover=LEFTOVER_WORDS[row.leftover or 0],
+        out_score=score(row.severity) if row.pair is not None else None,
     )
 
 

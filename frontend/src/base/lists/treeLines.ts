@@ -1,4 +1,5 @@
 /** The module tree as the flat list of lines a virtual list draws. */
+import { type Real, toNumber } from "../numbers/format";
 
 export interface Counts {
   no: number;
@@ -23,6 +24,8 @@ export interface Entry {
   match?: string | null;
   confidence?: number | null;
   leftover?: string | null;
+  /** Error of its output in floors. */
+  out_score?: Real;
   counts?: Counts | null;
 }
 
@@ -88,10 +91,12 @@ export interface EntryLine extends Line {
   turns: boolean;
 }
 
-/** Equal, clean, consecutive siblings in one line: `layers.0 … layers.25 (26×)`. */
+/** Consecutive siblings of one kind in one line, all clean or none of them: `layers.0 … layers.25 (26×)`. */
 export interface FoldLine extends Line {
   type: "fold";
   entries: Entry[];
+  /** Each holds something that is not right, and none an origin. */
+  dirty: boolean;
   id: string;
   turns: boolean;
 }
@@ -109,6 +114,8 @@ export interface MoreLine extends Line {
 export type TreeLine = EntryLine | FoldLine | MoreLine;
 
 const FOLD_FROM = 4;
+/** Layers that are not right are looked at one by one while they are few. */
+const FOLD_DIRTY_FROM = 8;
 
 export function flattenTree(
   branches: Branches,
@@ -161,9 +168,10 @@ function* walkBranch(
     for (const group of groupEqual(span.items, expanded, keep)) {
       const first = group[0] as Entry;
       const id = `${parent}:${first.entry}`;
-      if (group.length >= FOLD_FROM && !unfolded.has(id)) {
+      const dirty = isDirty(first);
+      if (group.length >= (dirty ? FOLD_DIRTY_FROM : FOLD_FROM) && !unfolded.has(id)) {
         known += group.length;
-        yield { type: "fold", key: `fold:${id}`, depth, entries: group, id, turns: turns(first) };
+        yield { type: "fold", key: `fold:${id}`, depth, entries: group, dirty, id, turns: turns(first) };
         continue;
       }
       for (const entry of group) {
@@ -184,7 +192,7 @@ function* walkBranch(
   if (known < branch.total) yield more(branch.spans.length, branch.total - known);
 }
 
-/** Splits siblings into runs that may share a line; an open, kept or unclean entry always has its own line. */
+/** Splits siblings into runs that may share a line; an open or kept entry, and one with an origin, always has its own line. */
 function groupEqual(items: readonly Entry[], expanded: ReadonlySet<number>, keep: ReadonlySet<number>): Entry[][] {
   const groups: Entry[][] = [];
   let pattern: string | null = null;
@@ -201,10 +209,57 @@ function groupEqual(items: readonly Entry[], expanded: ReadonlySet<number>, keep
 /** What two siblings must share to be one line; null for a line that must be seen. */
 function foldPattern(entry: Entry): string | null {
   const { counts } = entry;
-  if (entry.children === 0 || !counts || counts.no + counts.warning + counts.origin > 0) return null;
+  if (entry.children === 0 || !counts || counts.origin > 0) return null;
   if (!/\d/.test(entry.label)) return null;
-  const total = counts.yes + counts.na;
-  return `${entry.label.replace(/\d+/g, "#")}|${entry.children}|${total}|${entry.direction}`;
+  const total = counts.yes + counts.na + counts.no + counts.warning;
+  return `${isDirty(entry)}|${entry.label.replace(/\d+/g, "#")}|${entry.children}|${total}|${entry.direction}`;
+}
+
+function isDirty({ counts }: Entry): boolean {
+  return counts != null && counts.no + counts.warning > 0;
+}
+
+/** What is not right in all of a fold, and the entry with the largest error; null where none has an error of its own. */
+export function foldTrouble(entries: readonly Entry[]): { no: number; warning: number; worst: Entry | null } {
+  let worst: Entry | null = null;
+  let [no, warning] = [0, 0];
+  for (const entry of entries) {
+    no += entry.counts?.no ?? 0;
+    warning += entry.counts?.warning ?? 0;
+    const score = sized(entry);
+    if (score !== null && (worst === null || score > (sized(worst) ?? 0))) worst = entry;
+  }
+  return { no, warning, worst };
+}
+
+/** Points of a small curve of the error over the entries of a fold, `0,0` top left and `1,1` bottom right; logarithmic, over a decade
+ * or more, so that what is all but equal is drawn as that; the largest of neighbours where there are more than `most`. None for fewer
+ * than two errors. */
+export function foldCurve(entries: readonly Entry[], most: number): [x: number, y: number][] {
+  const step = Math.max(1, Math.ceil(entries.length / most));
+  const found: [number, number][] = [];
+  for (const [index, entry] of entries.entries()) {
+    const score = sized(entry);
+    if (score === null || score <= 0) continue;
+    const log = Math.log10(Math.min(score, 1e12));
+    const last = found.at(-1);
+    if (last && Math.floor(last[0] / step) === Math.floor(index / step)) last[1] = Math.max(last[1], log);
+    else found.push([index, log]);
+  }
+  if (found.length < 2) return [];
+  const logs = found.map(([, log]) => log);
+  const [low, high] = [Math.min(...logs), Math.max(...logs)];
+  const room = Math.max(0, 1 - (high - low)) / 2;
+  return found.map(([index, log]) => [
+    index / Math.max(1, entries.length - 1),
+    1 - (log - low + room) / (high - low + 2 * room),
+  ]);
+}
+
+/** Error in floors; what has no number in it is as large as can be. */
+function sized(entry: Entry): number | null {
+  const score = toNumber(entry.out_score ?? null);
+  return score !== null && Number.isNaN(score) ? Number.POSITIVE_INFINITY : score;
 }
 
 /** `layers.0 (Block)`, `layers.998 (Block)` -> `layers.0…998 (Block)`: short enough that nothing of it is cut off. */

@@ -18,11 +18,14 @@ import {
   type Counts,
   type Entry,
   type EntryLine,
+  type FoldLine,
+  foldCurve,
   foldSpan,
+  foldTrouble,
   indentation,
   type TreeLine,
 } from "../../base/lists/treeLines";
-import { formatCount } from "../../base/numbers/format";
+import { formatCount, formatError } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { MiddleName } from "../basic/MiddleName";
@@ -128,7 +131,7 @@ export function TreeView({
     onShown?.(
       shown.flatMap(({ index }) => {
         const line = lines[index];
-        return line?.type === "entry" ? [line.entry.entry] : [];
+        return entryOf(line) ?? [];
       }),
     );
   }, [range, lines, onShown]);
@@ -251,7 +254,7 @@ export function TreeView({
               verdicts={verdicts}
               failing={failing}
               mark={mark}
-              reachedFrom={line.type === "entry" && reached?.entries.has(line.entry.entry) ? reached.name : null}
+              reachedFrom={reached?.entries.has(entryOf(line) ?? -1) ? reached.name : null}
               onAct={pick}
               onToggle={tree.toggle}
             />
@@ -260,6 +263,12 @@ export function TreeView({
       </div>
     </div>
   );
+}
+
+/** What a line stands for; of a fold its first entry, of others nothing. */
+function entryOf(line: TreeLine | undefined): number | null {
+  if (line?.type === "entry") return line.entry.entry;
+  return line?.type === "fold" ? (line.entries[0]?.entry ?? null) : null;
 }
 
 function parentLine(lines: readonly TreeLine[], from: number): number {
@@ -338,7 +347,7 @@ const Line = memo(function Line(props: LineProps) {
               : t("tree.more", { total: formatCount(line.hidden) })}
         </span>
       )}
-      {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}
+      {line.type === "fold" && <FoldLabel line={line} />}
       {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} failing={failing} />}
       {line.type === "entry" && mark?.(line.entry)}
       {reachedFrom !== null && (
@@ -351,14 +360,58 @@ const Line = memo(function Line(props: LineProps) {
   );
 });
 
-function FoldLabel({ entries, turns }: { entries: readonly Entry[]; turns: boolean }) {
+function FoldLabel({ line: { entries, dirty, turns } }: { line: FoldLine }) {
   const { t } = useTranslation();
   const span = foldSpan(entries[0]?.label ?? "", entries.at(-1)?.label ?? "");
-  const text = t("tree.folded", { span, count: entries.length });
+  // The class is left to the hint where errors need the room.
+  const text = t("tree.folded", { span: dirty ? span.replace(/ \([^()]*\)$/, "") : span, count: entries.length });
+  const hint = t(dirty ? "tree.unfoldDirty" : "tree.unfold", { count: entries.length });
   return (
-    <span className={`${classes.label} mono dim`} title={t("tree.unfold", { count: entries.length })}>
-      {text}
-      {turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
+    <>
+      <span className={`${classes.label} mono dim`} title={dirty ? `${span}\n${hint}` : hint}>
+        {text}
+        {turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
+      </span>
+      {dirty && <Trouble entries={entries} />}
+    </>
+  );
+}
+
+const CURVE = { width: 36, height: 14 };
+
+/** The error from layer to layer, and how much is not right in all of them. */
+function Trouble({ entries }: { entries: readonly Entry[] }) {
+  const { t } = useTranslation();
+  const { no, warning, worst } = useMemo(() => foldTrouble(entries), [entries]);
+  const points = useMemo(
+    () =>
+      foldCurve(entries, CURVE.width / 2)
+        .map(([x, y]) => `${(x * CURVE.width).toFixed(1)},${(1 + y * (CURVE.height - 2)).toFixed(1)}`)
+        .join(" "),
+    [entries],
+  );
+  const words =
+    worst && t("tree.foldedWorst", { name: worst.label, error: formatError(null, worst.out_score ?? null) });
+  return (
+    <span className={classes.badges} title={words ?? undefined} data-testid="fold-trouble">
+      {points && (
+        <svg className={classes.curve} width={CURVE.width} height={CURVE.height} aria-hidden="true">
+          <polyline points={points} />
+        </svg>
+      )}
+      {words && <span className="sr">{words}</span>}
+      {no > 0 && (
+        <span className={classes.badge} data-cls="no">
+          {formatCount(no)}
+          <span className="sr"> {verdictLabel("no")}</span>
+        </span>
+      )}
+      {warning > 0 && (
+        <span className={classes.badge} data-cls="warning">
+          !{formatCount(warning)}
+          <span className="sr"> {verdictLabel("warning")}</span>
+        </span>
+      )}
     </span>
   );
 }

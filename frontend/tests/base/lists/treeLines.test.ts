@@ -4,7 +4,9 @@ import {
   type Entry,
   firstMissing,
   flattenTree,
+  foldCurve,
   foldSpan,
+  foldTrouble,
   indentation,
   type Span,
   TOP,
@@ -151,6 +153,29 @@ describe("equal layers", () => {
     const lines = flattenTree(new Map([[TOP, branch(dirty)]]), new Set());
     expect(lines.map((line) => line.type)).toEqual(["fold", "entry", "fold"]);
     expect(lines[1]).toMatchObject({ entry: { entry: 5 } });
+  });
+
+  test("that are not right share a line too where they are many, with their error from layer to layer", () => {
+    const counts = { ...CLEAN, no: 2, warning: 1 };
+    const dirty = layers.map((layer) => ({ ...layer, counts, out_score: 10 ** layer.entry }));
+    const lines = flattenTree(new Map([[TOP, branch(dirty)]]), new Set());
+    expect(lines).toMatchObject([{ type: "fold", dirty: true }]);
+    expect(foldTrouble(dirty)).toMatchObject({ no: 20, warning: 10, worst: { entry: 9 } });
+    expect(foldCurve(dirty, 20).slice(0, 2)).toEqual([
+      [0, 1],
+      [1 / 9, 1 - 1 / 9],
+    ]);
+    expect(
+      foldCurve(
+        dirty.map((layer) => ({ ...layer, out_score: 5 })),
+        20,
+      ).every(([, y]) => y === 0.5),
+    ).toBe(true);
+    expect(foldCurve(dirty, 5).map(([x]) => Math.round(9 * x))).toEqual([0, 2, 4, 6, 8]);
+    const cause = dirty.map((layer) => (layer.entry === 0 ? { ...layer, counts: { ...counts, origin: 1 } } : layer));
+    const around = flattenTree(new Map([[TOP, branch(cause)]]), new Set());
+    expect(around.map((line) => line.type)).toEqual(["entry", "fold"]);
+    expect(flattenTree(new Map([[TOP, branch(dirty.slice(0, 7))]]), new Set())).toHaveLength(7);
   });
 
   test("unfold around the selection and when asked", () => {
