@@ -4,15 +4,14 @@ import { useMetrics } from "../../api/records";
 import type { DumpLeaf, Leaf, Metric, Pair, Producer } from "../../api/types";
 import { type NumberColumn, type NumberSort, nextNumberSort } from "../../base/address/address";
 import { describeType, describeValue, findDiffering, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
-import { sortNumbers } from "../../base/comparison/sortNumbers";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
 import { say } from "../../texts/serverTexts";
 import { currentTranslation, isText } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
 import { RuleTerm, Term } from "../late/Term";
 import { VerdictMark } from "../marks/Mark";
-
 import classes from "./IoTable.module.css";
+import { sortNumbers } from "./sortNumbers";
 
 const FIRST_ROWS = 6;
 

@@ -1,7 +1,7 @@
 /** The tensors of a call in the order of one of their numbers. */
 import type { Pair } from "../../api/types";
-import type { NumberSort } from "../address/address";
-import { toNumber } from "../numbers/format";
+import type { NumberSort } from "../../base/address/address";
+import { toNumber } from "../../base/numbers/format";
 
 /**
  * A new list; of both sides the target's number counts, the golden's where that has none. NaN and what has no such number come last,

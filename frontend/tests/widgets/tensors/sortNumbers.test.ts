@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Pair } from "../../../src/api/types";
 import { nextNumberSort, parseAddress } from "../../../src/base/address/address";
-import { sortNumbers } from "../../../src/base/comparison/sortNumbers";
+import { sortNumbers } from "../../../src/widgets/tensors/sortNumbers";
 
 const pair = (id: number, target: unknown, golden: unknown = null) =>
   ({ id, target_leaf: target === null ? null : { max: target }, golden_leaf: { max: golden } }) as unknown as Pair;
