@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dumpscope.analysis.monitor.anomalies import Anomaly, find_anomalies
+from dumpscope.analysis.monitor.anomalies import find_anomalies
 from dumpscope.analysis.monitor.divergence import compare_runs
 from dumpscope.analysis.monitor.ranks import find_stray_ranks
-from dumpscope.domain.monitor import Float64, MetricTable
+from dumpscope.domain.monitor.findings import Anomaly
+from dumpscope.domain.monitor.tables import Float64, MetricTable
 
 STEPS = 400
 NAMES = tuple(f"layers.{number}.weight" for number in range(12))
@@ -83,10 +84,9 @@ def test_the_first_number_that_is_not_finite_is_told(seed: int, step: int, place
 def test_a_run_that_explodes_is_one_anomaly_of_all_series() -> None:
     values = norms(1)
     values[300:] *= 1.1 ** np.arange(STEPS - 300)[:, None]
-    found = find_anomalies(table(values))
-    assert found[0].kind == "exploding"
-    assert {one.kind for one in found} == {"exploding"}
-    assert all(300 <= one.step < 360 for one in found)
+    found = only(values)
+    assert (found.kind, found.name, found.series) == ("exploding", "", len(NAMES))
+    assert 300 <= found.step < 375
 
 
 def test_a_series_that_leaves_the_others_drifts() -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from warm_python import warm_python
 
-from dumpscope.domain.monitor import MetricTable
+from dumpscope.domain.monitor.tables import MetricTable
 from dumpscope.readers.monitors.opening import open_monitor
 from dumpscope_capture import ConfigError
 from dumpscope_capture.monitor import Monitor, read_msprobe
@@ -111,7 +111,7 @@ def test_statistics_are_those_of_plain_operations(tmp_path: Path) -> None:
 def test_clipping_shows_as_two_norms_and_scalars_are_kept(tmp_path: Path) -> None:
     train(tmp_path, clip=0.01)
     rank = open_monitor(tmp_path).ranks[0]
-    early, late = rank.load("grad_unreduced"), rank.load("grad_reduced").column("norm")
+    early, late = rank.load("grad_unclipped"), rank.load("grad_reduced").column("norm")
     total = np.sqrt(np.nansum(np.square(late), axis=1))
     np.testing.assert_allclose(total, 0.01, rtol=1e-4)
     assert (early.column("norm") > late).all()
@@ -122,7 +122,7 @@ def test_clipping_shows_as_two_norms_and_scalars_are_kept(tmp_path: Path) -> Non
 
 def test_of_several_backward_passes_the_sum_is_measured(tmp_path: Path) -> None:
     train(tmp_path, clip=None, passes=3)
-    early, late = (table(tmp_path, metric).column("norm") for metric in ("grad_unreduced", "grad_reduced"))
+    early, late = (table(tmp_path, metric).column("norm") for metric in ("grad_unclipped", "grad_reduced"))
     np.testing.assert_allclose(early[1:], late[1:], rtol=1e-6)
 
 

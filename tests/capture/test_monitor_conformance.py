@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from warm_python import warm_python
 
-from dumpscope.domain.monitor import MonitorRun
+from dumpscope.domain.monitor.tables import MonitorRun
 from dumpscope.readers.monitors.opening import open_monitor
 
 PEER = os.environ.get("DUMPSCOPE_PEER_PYTHON", "")

@@ -87,7 +87,7 @@ def test_csv_files_of_msprobes_monitor_open(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "grad_reduced_0-1.csv").write_text(
             V1 + '0,fc.weight,0,1.5,-1,1,0,"[2, 2]",torch.float32\n1,fc.weight,0,2.5,-1,1,0,"[2]",torch.float32\n'
-            f"0,fc.weight,1,nan,nan,nan,4,\n0,torn\n1,fc.weight,1,{rank},0,0,0,,\n"
+            f"0,fc.weight,1,nan,nan,nan,4,\n0,fc.weight,2,nan,nan,nan,nan,\n0,torn\n1,fc.weight,1,{rank},0,0,0,,\n"
         )
         (folder / "grad_reduced_2-3.csv").write_text(V1 + "0,fc.weight,2,inf,0,inf,0,,\n")
         (folder / "stack_info.csv").write_text("module_name,stack_info\n")

@@ -22,7 +22,7 @@ from dumpscope.texts import LANGUAGES, has, say, speaking, tell, translate, wish
 
 COMMANDS: Final = (
     "info", "compare", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
-    "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "diff-checkpoints",
+    "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "diff-checkpoints", "monitor",
 )  # fmt: skip
 """Every command, in the order of the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`; its help is in
 the catalogue: `help.name`, `help.name.more`, and `help.name.option` or `help.any.option`."""

@@ -59,11 +59,8 @@ class GradientWatch:
         self._wanted = wanted
         self._errors = errors
         self._reduces = _ranks() > 1
-        early = settings.unclipped if settings.reduced else ()
-        if not self._reduces and settings.unreduced:
-            early = settings.unreduced  # one rank: nothing is reduced, and msprobe's word is this one
-        self._early = Meters(early, settings.eps)
-        self._early_metric = "grad_unclipped" if self._reduces else "grad_unreduced"
+        self._early = Meters(settings.unclipped if settings.reduced else (), settings.eps)
+        self._early_metric = "grad_unreduced" if settings.msprobe_words and not self._reduces else "grad_unclipped"
         self._local = Meters(settings.unreduced if settings.reduced and self._reduces else (), settings.eps)
         self._late = Meters(settings.statistics if settings.reduced else (), settings.eps)
         self._unreduced: dict[str, Numbers] = {}

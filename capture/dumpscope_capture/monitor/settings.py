@@ -40,6 +40,7 @@ class MonitorSettings:
         activation_gradients: also the gradients of their results; forward: False for gradients only
     every, start, times: steps that are recorded: from `start` on, every so many, at most so many
     ranks: which ranks record, empty for all
+    msprobe_words: whether gradients before clipping are called `grad_unreduced` in a run of one rank, as in msprobe
     flush_every: steps whose numbers wait on the device; eps: numbers below it count as zeros
     """
 
@@ -62,6 +63,7 @@ class MonitorSettings:
     start: int = 0
     times: int = 10**8
     ranks: tuple[int, ...] = ()
+    msprobe_words: bool = False
     flush_every: int = 20
     eps: float = 1e-8
 
@@ -141,6 +143,7 @@ def read_msprobe(config: str | os.PathLike[str] | Mapping[str, Any], path: str |
             start=data.get("start_step", 0),
             times=int(data.get("collect_times", 10**8)),
             ranks=tuple(data.get("module_ranks") or ()),
+            msprobe_words=True,
             eps=data.get("eps", 1e-8),
         )
     )

@@ -6,7 +6,7 @@ whole series.
 
     not_finite   NaN or infinite from a step on
     spike        far above what is usual, for at most a block
-    exploding    the median of the blocks rises far above that of the beginning and stays
+    exploding    the median of the blocks rises far above that of the first half and stays
     dead         zero for a block of steps, after it was not
     drift        moves away from the other series of its metric, and stays away
 """
@@ -14,18 +14,14 @@ whole series.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.monitor import Bool, Float64, Int64, MetricTable
-
-Kind = Literal["not_finite", "exploding", "dead", "spike", "drift"]
-KINDS: Final[tuple[Kind, ...]] = ("not_finite", "exploding", "dead", "spike", "drift")
-"""The gravest first."""
+from dumpscope.domain.monitor.findings import KINDS, Anomaly, Kind
+from dumpscope.domain.monitor.tables import Bool, Float64, Int64, MetricTable
 
 BLOCK: Final = 16
 """Steps of a series that are looked at together."""
@@ -33,7 +29,7 @@ HISTORY: Final = 4
 """Blocks before a step that tell what is usual."""
 DEVIATIONS: Final = 8.0
 SPIKE: Final = 3.0
-EXPLODED: Final = 30.0
+EXPLODED: Final = 256.0
 DRIFTED: Final = 4.0
 """Factors below which a change is none, however quiet the run is."""
 TOGETHER: Final = 0.5
@@ -42,30 +38,6 @@ FEWEST: Final = 5
 """Series of a metric from which one can drift away from the others."""
 _SIGMA: Final = 1.4826
 _WATCHED: Final = ("norm", "ratio")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anomaly:
-    """One anomaly. name: of the series, "" where most of the metric's series have it
-
-    step, last_step: first and last step; value: the number there (the largest of a spike); usual: what it was before
-    factor: value over usual; series: how many series have it
-    """
-
-    kind: Kind
-    metric: str
-    name: str
-    statistic: str
-    step: int
-    last_step: int
-    value: float
-    usual: float
-    series: int = 1
-
-    @property
-    def factor(self) -> float:
-        """The number over what is usual; infinite where that is zero."""
-        return self.value / self.usual if self.usual else float("inf")
 
 
 def find_anomalies(table: MetricTable) -> list[Anomaly]:
@@ -99,7 +71,9 @@ def _of_column(table: MetricTable, statistic: str, column: Float64) -> list[Anom
         logs = series.logs()
         if len(logs):
             exploding = series.exploding(logs)
-            end = exploding[0].step - 2 * BLOCK if exploding else np.inf
+            end = (
+                exploding[0].step - HISTORY * BLOCK if exploding else np.inf
+            )  # what is a spike in its rise is part of it
             found += exploding + [one for one in series.spikes(logs) if one.last_step < end]
             finite_logs.append((place, rows, logs))
     return [*_merged(found, len(table.names)), *_drifts(table, statistic, column, finite_logs)]
@@ -154,8 +128,9 @@ class _Series:
         high = (logs - usual > limit) & np.isfinite(self.values)
         found = []
         for first, last in runs_of(high):
-            if last - first + 1 > BLOCK:
-                continue
+            after = logs[last + 1 : last + 2]
+            if last - first + 1 > BLOCK or (after - usual[first] > limit[first]).any():
+                continue  # it did not come back: what is usual has changed
             peak = first + int(np.argmax(logs[first : last + 1]))
             found.append(self._anomaly("spike", first, last, float(self.values[peak]), float(2 ** usual[first])))
         return found
@@ -164,7 +139,7 @@ class _Series:
         medians = block_medians(logs)
         if len(medians) < 3:
             return []
-        start = float(np.min(medians[: max(1, len(medians) // 4)]))
+        start = float(np.median(medians[: (len(medians) + 1) // 2]))
         high = medians > start + np.log2(EXPLODED)
         if not high[-1]:
             return []
@@ -224,10 +199,10 @@ def _expected(logs: Float64) -> tuple[Float64, Float64]:
 
 
 def _merged(found: list[Anomaly], names: int) -> list[Anomaly]:
-    """Anomalies of one kind that most series of the metric have in the same step as one."""
+    """Anomalies of one kind that most series of the metric have in the same step as one; explosions in any step."""
     together: dict[tuple[Kind, int], list[Anomaly]] = {}
     for one in found:
-        together.setdefault((one.kind, one.step), []).append(one)
+        together.setdefault((one.kind, -1 if one.kind == "exploding" else one.step), []).append(one)
     out = []
     for some in together.values():
         if len(some) < max(3, TOGETHER * names):
@@ -240,7 +215,7 @@ def _merged(found: list[Anomaly], names: int) -> list[Anomaly]:
                 metric=worst.metric,
                 name="",
                 statistic=worst.statistic,
-                step=worst.step,
+                step=min(one.step for one in some),
                 last_step=max(one.last_step for one in some),
                 value=worst.value,
                 usual=worst.usual,

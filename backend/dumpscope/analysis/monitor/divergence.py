@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.domain.monitor import Float64, Int64, MetricTable, module_of
+from dumpscope.domain.monitor.findings import Departure, Divergence
+from dumpscope.domain.monitor.tables import Float64, Int64, MetricTable
 
 ROUNDING: Final = 1e-6
 """Distance of two float32 numbers that says nothing."""
@@ -31,47 +32,6 @@ _STAGES: Final[Mapping[str, int]] = {
 }  # fmt: skip
 """Order in which a step computes them; weights and moments are those that the step finds."""
 _WORDS: Final = frozenset({"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
-    """A series that leaves in the first step of a divergence. distance: |a - b| over the larger of both"""
-
-    metric: str
-    name: str
-    statistic: str
-    target: float
-    golden: float
-    distance: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Divergence:
-    """Two runs compared.
-
-    first_step, last_step, steps: the steps that both have; series: how many series both have
-    step: the first in which they part, None where they do not; first: what leaves first; others: how many more leave in this
-    step in the same stage; quiet: bit-equal up to there; floor: the largest distance before
-    apart_from: first step from which the median series is APART, None where it never is
-    """
-
-    first_step: int
-    last_step: int
-    steps: int
-    series: int
-    only_target: int = 0
-    only_golden: int = 0
-    step: int | None = None
-    first: Departure | None = None
-    others: int = 0
-    quiet: bool = False
-    floor: float = 0.0
-    apart_from: int | None = None
-
-    @property
-    def module(self) -> str:
-        """The module that leaves first, "" where none does."""
-        return module_of(self.first.name) if self.first is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

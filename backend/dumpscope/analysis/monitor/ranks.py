@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
 import numpy as np
 
 from dumpscope.analysis.monitor.divergence import distances
-from dumpscope.domain.monitor import Float64, MetricTable
+from dumpscope.domain.monitor.findings import StrayRank
+from dumpscope.domain.monitor.tables import Float64, MetricTable
 
 FEWEST: Final = 3
 """Ranks from which one can be called odd."""
 TIMES: Final = 20.0
 """How much farther from the median of the ranks than the farthest other one."""
 FLOOR: Final = 1e-5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrayRank:
-    """A rank that strays in one metric. step, name: where it does first; series: how many series of it do in that step
-
-    value: its number there; usual: the median of all ranks; steps: in how many steps it strays
-    """
-
-    rank: int
-    metric: str
-    name: str
-    step: int
-    series: int
-    steps: int
-    value: float
-    usual: float
 
 
 def find_stray_ranks(tables: Mapping[int, MetricTable], statistic: str = "norm") -> list[StrayRank]:

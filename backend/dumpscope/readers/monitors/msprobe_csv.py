@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.monitor import MetricTable, MonitorRank
+from dumpscope.domain.monitor.tables import MetricTable, MonitorRank
 from dumpscope.errors import LimitError, Problem, UnreadableError
 from dumpscope.readers.monitors.own_files import CELL_LIMIT
 from dumpscope.readers.regular_file import open_regular, read_head
@@ -158,6 +159,7 @@ def _reader(heading: Sequence[str], statistics: Sequence[str], metric: str) -> A
     name_at = place.get("name", place.get("module_name", -1))
     wanted = [place.get(one, -1) for one in statistics]
     scope_at = place.get("scope")
+    count_at = statistics.index("nans") if "nans" in heading else None
     needed = max([name_at, place.get("step", -1), place.get("vpp_stage", -1)])
     if name_at < 0 or "step" not in place:
         raise UnreadableError(say("monitor.no_monitor_file"))
@@ -174,6 +176,8 @@ def _reader(heading: Sequence[str], statistics: Sequence[str], metric: str) -> A
             return None
         if abs(step) > 1 << 53:
             return None
+        if count_at is not None and math.isnan(numbers[count_at]):  # how many are NaN is a number: there was no tensor
+            return None, ()
         return (step, _name(row[name_at], place, row)), numbers
 
     return read

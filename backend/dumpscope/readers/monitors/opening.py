@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from dumpscope.domain.monitor import MonitorRank, MonitorRun
+from dumpscope.domain.monitor.tables import MonitorRank, MonitorRun
 from dumpscope.errors import NotFoundError, Problem, UnreadableError
 from dumpscope.readers.monitors import msprobe_csv, own_files
 from dumpscope.readers.regular_file import refusal

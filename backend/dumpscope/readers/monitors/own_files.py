@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.monitor import Bool, Float32, Float64, Int64, MetricTable, MonitorRank
+from dumpscope.domain.monitor.tables import Bool, Float32, Float64, Int64, MetricTable, MonitorRank
 from dumpscope.errors import LimitError, Problem, UnreadableError
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
