@@ -15,6 +15,8 @@ import torch
 from torch import nn
 from warm_python import warm_python
 
+from capture.launching import launch_together
+from capture.monitored_ranks import STEPS as STEPS_OF_RANKS
 from dumpscope.domain.monitor.tables import MetricTable
 from dumpscope.readers.monitors.opening import open_monitor
 from dumpscope_capture import ConfigError
@@ -174,6 +176,26 @@ def test_a_killed_run_loses_only_the_steps_that_wait(tmp_path: Path) -> None:
     done = subprocess.run([warm_python(), str(script)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert table(tmp_path / "run", "grad_reduced").steps.tolist() == list(range(8)), done.stderr
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed")
+def test_ranks_show_their_own_gradients_then_the_reduced_ones(tmp_path: Path) -> None:
+    launch_together("capture.monitored_ranks", [str(tmp_path)], tmp_path, size=2)
+    for views in (False, True):
+        first, second = open_monitor(tmp_path / f"views-{views}").ranks
+        assert (first.rank, second.rank) == (0, 1)
+        own = [rank.load("grad_unreduced").column("norm") for rank in (first, second)]
+        assert own[0].shape == (STEPS_OF_RANKS, 4)
+        assert (np.abs(own[0] / own[1] - 1) > 1e-4).all()
+        reduced = [rank.load("grad_unclipped").column("norm") for rank in (first, second)]
+        np.testing.assert_array_equal(*reduced)
+        seen = torch.load(tmp_path / f"views-{views}-rank0.pt")
+        expected = np.array([float(one.norm()) for one in seen[: 4 * STEPS_OF_RANKS]]).reshape(-1, 4)
+        names = first.load("grad_unclipped").names
+        assert names == tuple(f"module.{name}" for name in ("0.weight", "0.bias", "2.weight", "2.bias"))
+        np.testing.assert_allclose(reduced[0], expected, rtol=1e-5)
+        clipped = first.load("grad_reduced").column("norm")
+        np.testing.assert_allclose(np.sqrt(np.square(clipped).sum(axis=1)), 0.01, rtol=1e-3)
 
 
 def test_a_second_run_moves_the_first_away_and_a_resumed_one_goes_on(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ class _Rows(_Part):
 
     def measure(self, tensors: list[torch.Tensor]) -> torch.Tensor:
         rows = self._rows
-        torch._foreach_copy_(self._views, tensors)
+        _copy(self._views, tensors)
         wide = rows.double() if self._double else rows
         columns: dict[str, torch.Tensor] = {}
         if "norm" in self.statistics:
@@ -221,6 +221,14 @@ def _zeros_on_cpu(flat: torch.Tensor, eps: float) -> torch.Tensor:
         small = torch.abs(piece, out=scratch[: piece.numel()])
         counts.append(small.lt_(eps).sum())
     return counts[0] if len(counts) == 1 else torch.stack(counts).sum(dtype=torch.float64)
+
+
+def _copy_one_by_one(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
+    for target, source in zip(targets, sources):
+        target.copy_(source)
+
+
+_copy: Final = getattr(torch, "_foreach_copy_", _copy_one_by_one)  # younger than torch 2.1
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

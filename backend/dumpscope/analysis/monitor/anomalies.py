@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dumpscope.domain.monitor.findings import KINDS, Anomaly, Kind
@@ -173,9 +174,11 @@ def runs_of(marks: NDArray[np.bool_]) -> list[tuple[int, int]]:
 def block_medians(values: Float64) -> Float64:
     """Median of each block; a last block that is shorter belongs to the one before it."""
     count = max(1, len(values) // BLOCK)
-    ends = [(at + 1) * BLOCK for at in range(count - 1)] + [len(values)]
-    starts = [0, *ends[:-1]]
-    return np.array([np.median(values[start:end]) for start, end in zip(starts, ends, strict=True)])
+    last = (count - 1) * BLOCK
+    found = np.empty(count)
+    found[:-1] = np.median(values[:last].reshape(-1, BLOCK), axis=1)
+    found[-1] = np.median(values[last:])
+    return found
 
 
 def _expected(logs: Float64) -> tuple[Float64, Float64]:
@@ -185,17 +188,23 @@ def _expected(logs: Float64) -> tuple[Float64, Float64]:
     medians = block_medians(logs)
     spread = np.abs(logs - medians[block_of])
     deviations = _SIGMA * block_medians(spread)
-    usual = np.empty(count)
-    noise = np.empty(count)
     quiet = float(np.median(deviations))
-    for at in range(count):
-        earlier = slice(max(0, at - HISTORY), at) if at else slice(0, 1)
-        usual[at] = np.median(medians[earlier])
-        noise[at] = np.median(deviations[earlier])
+    usual, noise = _before(medians), _before(deviations)
     if count > 1:  # a block that lies higher as a whole counts in part: the series may be on its way
         usual[1:] = np.maximum(usual[1:], np.minimum(medians[1:], usual[1:] + np.log2(SPIKE) / 2))
     floor = np.maximum(noise, quiet)
     return usual[block_of], floor[block_of]
+
+
+def _before(blocks: Float64) -> Float64:
+    """Median of the HISTORY blocks before each block, of fewer where there are not so many; of the first block its own."""
+    found = np.empty(len(blocks))
+    found[0] = blocks[0]
+    for at in range(1, min(HISTORY, len(blocks))):
+        found[at] = np.median(blocks[:at])
+    if len(blocks) > HISTORY:
+        found[HISTORY:] = np.median(sliding_window_view(blocks, HISTORY)[:-1], axis=1)
+    return found
 
 
 def _merged(found: list[Anomaly], names: int) -> list[Anomaly]:

@@ -143,12 +143,14 @@ def _series(values: Mapping[int, float]) -> tuple[Int64, Float64]:
 
 def _table(metric: str, blocks: Sequence[_Block], contents: Sequence[bytes], order: Iterable[str]) -> MetricTable:
     """The table of a metric, names in the order of the model where the header tells it."""
-    used = [(block, _groups(block.layout, metric)) for block in blocks]
-    used = [(block, groups) for block, groups in used if groups]
-    found = dict.fromkeys(name for _, groups in used for _, group in groups for name in group.names)
-    names = [name for name in order if name in found]
-    names += [name for name in found if name not in set(names)]
-    statistics = tuple(dict.fromkeys(one for _, groups in used for _, group in groups for one in group.statistics))
+    layouts = {id(block.layout): block.layout for block in blocks}
+    groups_of = {key: groups for key, layout in layouts.items() if (groups := _groups(layout, metric))}
+    used = [(block, groups_of[id(block.layout)]) for block in blocks if id(block.layout) in groups_of]
+    all_groups = [group for groups in groups_of.values() for _, group in groups]
+    found = dict.fromkeys(name for group in all_groups for name in group.names)
+    known = dict.fromkeys(name for name in order if name in found)
+    names = list({**known, **found})
+    statistics = tuple(dict.fromkeys(one for group in all_groups for one in group.statistics))
     if len(used) * len(names) * len(statistics) > CELL_LIMIT:
         raise LimitError(say("monitor.table_too_large", metric=metric, count=CELL_LIMIT))
     values: Float32 = np.full((len(used), len(names), len(statistics)), np.nan, dtype=np.float32)
