@@ -3,9 +3,10 @@
     python bench/monitor_cost.py [--peer /path/to/venv/bin/python] [--device cpu] [--width 128] [--tokens 2048] [--steps 8]
 
 A transformer of 24 layers (292 parameters), AdamW, clipped gradients. Every case is a process of its own, of one thread on the
-CPU: plain steps, ten watched ones that do not count (each of the first ten measures other parameters for the first time), then
-watched ones, then plain ones again. What a case adds is the difference of the fastest of both kinds, in CPU time on the CPU, else
-in wall time with the device waited for; the writing of the file is shared out over the steps. Cases:
+CPU. Ours records every second step (`every`), so that plain and watched steps take turns. TrainerMon measures gradients in all
+steps whatever its interval is: plain ones come before and after. The first twenty steps of each case do not count, as each of them
+may measure other parameters for the first time. What a case adds is the difference of the medians, in CPU time on the CPU, else in
+wall time with the device waited for; the writing of the file is shared out over the steps. Cases:
 
     ours         Monitor(model, optimizer) as it is: gradients every step, a tenth of the moments and updates
     ours-all     Monitor with TrainerMon's configuration: gradients twice and both moments, six statistics, every step
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 CASES = ("ours", "ours-all", "trainermon")
-WARM_UP = 10
+WARM_UP = 20
 CONFIG = {
     "targets": {},
     "wg_distribution": True,
@@ -71,7 +73,7 @@ def watch(case: str, model: Any, optimizer: Any, folder: str) -> Any:
         return end
     from dumpscope_capture.monitor import Monitor  # noqa: PLC0415
 
-    return Monitor(model, optimizer, folder, config=None if case == "ours" else str(config)).close
+    return Monitor(model, optimizer, folder, config=None if case == "ours" else str(config), every=2).close
 
 
 def measure(case: str, width: int, tokens: int, steps: int, device: str) -> None:
@@ -97,15 +99,19 @@ def measure(case: str, width: int, tokens: int, steps: int, device: str) -> None
         return clock() - begun
 
     step()
-    plain = [step() for _ in range(steps)]
+    alone = [step() for _ in range(steps)] if case == "trainermon" else []
     with tempfile.TemporaryDirectory() as folder:
         end = watch(case, model, optimizer, folder)
-        watched = [step() for _ in range(WARM_UP + steps)]
+        count = WARM_UP + steps * (1 if alone else 2)
+        inside = [step() for _ in range(count)]
         begun = clock()
         end()
-        rest = (clock() - begun) / len(watched)
-    plain += [step() for _ in range(steps)]
-    seconds = {"plain": plain, "watched": [one + rest for one in watched[WARM_UP:]]}
+        rest = (clock() - begun) / count
+    if alone:
+        alone += [step() for _ in range(steps)]
+    plain = alone or inside[WARM_UP + 1 :: 2]
+    watched = inside[WARM_UP:] if alone else inside[WARM_UP::2]
+    seconds = {"plain": plain, "watched": [one + rest for one in watched]}
     print(json.dumps({**seconds, "parameters": len(list(model.parameters()))}))
 
 
@@ -124,7 +130,7 @@ def main() -> None:
     root = Path(__file__).resolve().parents[1]
     environment = {**os.environ, "PYTHONPATH": str(root / "capture")}
     clock = "CPU time" if given.device == "cpu" else "wall time"
-    print(f"{'case':<12}{'plain step':>12}{'watched':>12}{'adds':>10}{'share':>9}   fastest, {clock} in ms")
+    print(f"{'case':<12}{'plain step':>12}{'watched':>12}{'adds':>10}{'share':>9}   median {clock} in ms")
     for case in CASES:
         python = given.peer if case == "trainermon" else sys.executable
         if not python:
@@ -136,7 +142,7 @@ def main() -> None:
         if done.returncode:
             sys.exit(done.stderr)
         found = json.loads(done.stdout.splitlines()[-1])
-        plain, watched = (1000 * min(found[kind]) for kind in ("plain", "watched"))
+        plain, watched = (1000 * statistics.median(found[kind]) for kind in ("plain", "watched"))
         adds = watched - plain
         print(
             f"{case:<12}{plain:>12.1f}{watched:>12.1f}{adds:>10.1f}{adds / plain:>8.1%}   {found['parameters']} parameters"

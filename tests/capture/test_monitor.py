@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import subprocess
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from warm_python import warm_python
 
 from capture.launching import launch_together
@@ -204,6 +206,33 @@ def test_a_second_run_moves_the_first_away_and_a_resumed_one_goes_on(tmp_path: P
     assert len(list(tmp_path.glob("earlier-*/rank0.monitor"))) == 1
     train(tmp_path, resume=True, step=5)
     assert table(tmp_path, "grad_reduced").steps.tolist() == list(range(5 + STEPS))
+
+
+def test_a_watched_model_is_copied_pickled_and_checkpointed_as_before(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 4))
+    optimizer = torch.optim.AdamW(model.parameters())
+    with Monitor(model, optimizer, tmp_path / "run", activations="*", activation_gradients=True) as monitor:
+        for reentrant in (True, False):
+            given = torch.randn(3, 4, requires_grad=True)
+            checkpoint(model, given, use_reentrant=reentrant).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        torch.save(model, tmp_path / "model.pt")
+        torch.save(optimizer.state_dict(), tmp_path / "optimizer.pt")
+        copied = copy.deepcopy(model)
+    assert monitor.errors.counts == {}
+    assert torch.equal(copied[0].weight, torch.load(tmp_path / "model.pt", weights_only=False)[0].weight)
+    assert table(tmp_path / "run", "grad_unclipped").present.all()
+
+
+def test_no_hook_is_left_behind(tmp_path: Path) -> None:
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    Monitor(model, optimizer, tmp_path, activations="*").close()
+    assert not optimizer._optimizer_step_pre_hooks
+    assert not optimizer._optimizer_step_post_hooks
+    assert not torch.nn.modules.module._global_forward_hooks
+    assert not any(one._post_accumulate_grad_hooks for one in model.parameters())
 
 
 def test_wrong_settings_are_refused_by_name(tmp_path: Path) -> None:

@@ -73,6 +73,22 @@ def test_equal_runs_stay_together_and_a_healthy_run_has_nothing(runs: Path, caps
     assert "No series stands out." in capsys.readouterr().out
 
 
+def test_a_spike_of_the_loss_is_an_anomaly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, tmp_path) as monitor:
+        for step in range(64):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            monitor.step(loss=50.0 if step == 40 else 2.0)
+    assert status(["monitor", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert [line.split() for line in out.splitlines() if line.startswith("spike")] == [
+        ["spike", "40", "loss", "loss", "50", "2", "0"]
+    ]
+
+
 def test_the_answer_is_told_in_chinese_and_as_a_table(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,7 +97,7 @@ def table_lines(anomalies: Sequence[RankedAnomaly]) -> list[str]:
         name = one.name or tell("monitor.many_series", count=one.series)
         rows.append(
             [
-                tell(f"monitor.kind_{one.kind}"), steps, f"{one.metric}.{one.statistic}", name, number(one.value),
+                tell(f"monitor.kind_{one.kind}"), steps, _of(one), name, number(one.value),
                 number(one.usual), "-" if rank is None else str(rank),
             ]
         )  # fmt: skip
@@ -106,6 +106,11 @@ def table_lines(anomalies: Sequence[RankedAnomaly]) -> list[str]:
         "  ".join(cell + " " * (width - _columns(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def _of(one: Anomaly) -> str:
+    """What the numbers are of; a scalar is only itself."""
+    return one.metric if one.metric == one.name else f"{one.metric}.{one.statistic}"
 
 
 def run_document(run: MonitorRun) -> dict[str, Any]:

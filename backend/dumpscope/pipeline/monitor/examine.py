@@ -14,7 +14,7 @@ from dumpscope.analysis.monitor.anomalies import find_anomalies, sort_anomalies
 from dumpscope.analysis.monitor.divergence import compare_runs
 from dumpscope.analysis.monitor.ranks import find_stray_ranks
 from dumpscope.domain.monitor.findings import Anomaly, Divergence, StrayRank
-from dumpscope.domain.monitor.tables import MetricTable, MonitorRank, MonitorRun
+from dumpscope.domain.monitor.tables import Float64, Int64, MetricTable, MonitorRank, MonitorRun
 from dumpscope.errors import UsageError
 from dumpscope.readers.monitors.opening import open_monitor
 from dumpscope.texts import say
@@ -82,7 +82,7 @@ def examine(
     progress(0.0, say("monitor.reading"))
     first = _chosen(open_monitor(target, root=root), ranks)
     second = None if golden is None else _chosen(open_monitor(golden, root=root), ranks)
-    known = {metric for one in first.ranks for metric in one.metrics}
+    known = {metric for one in first.ranks for metric in (*one.metrics, *one.scalars)}
     unknown = [metric for metric in metrics if metric not in known]
     if unknown:
         raise UsageError(say("monitor.no_such_metric", metric=unknown[0], metrics=", ".join(sorted(known))))
@@ -105,7 +105,23 @@ def _anomalies(rank: MonitorRank, metrics: Sequence[str]) -> list[Anomaly]:
             family = "grad" if metric.startswith("grad_") else metric
             for one in find_anomalies(rank.load(metric)):
                 found.setdefault((family, one.kind, one.name, one.step), one)
+    for name, (steps, values) in rank.scalars.items():
+        if (name in metrics if metrics else name != "lr") and not (values <= 0).any():
+            for one in find_anomalies(scalar_table(name, steps, values)):
+                found[name, one.kind, one.name, one.step] = one
     return sort_anomalies(list(found.values()))
+
+
+def scalar_table(name: str, steps: Int64, values: Float64) -> MetricTable:
+    """A scalar, such as the loss, as a table of one series that has its name."""
+    return MetricTable(
+        metric=name,
+        names=(name,),
+        statistics=("norm",),
+        steps=steps,
+        values=values[:, None, None].astype(np.float32),
+        present=np.ones((len(steps), 1), dtype=np.bool_),
+    )
 
 
 def _chosen(run: MonitorRun, ranks: Sequence[int]) -> MonitorRun:
