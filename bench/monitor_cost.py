@@ -4,9 +4,9 @@
 
 A transformer of 24 layers (292 parameters), AdamW, clipped gradients. Every case is a process of its own, of one thread on the
 CPU. Ours records every second step (`every`), so that plain and watched steps take turns. TrainerMon measures gradients in all
-steps whatever its interval is: plain ones come before and after. The first twenty steps of each case do not count, as each of them
-may measure other parameters for the first time. What a case adds is the difference of the medians, in CPU time on the CPU, else in
-wall time with the device waited for; the writing of the file is shared out over the steps. Cases:
+steps whatever its interval is: plain ones come before and after. The first twenty steps of each case do not count, as each of
+them may measure other parameters for the first time. What a case adds is the difference of the medians, in CPU time on the CPU,
+else in wall time with the device waited for; the writing of the file is shared out over the steps. Cases:
 
     ours         Monitor(model, optimizer) as it is: gradients every step, a tenth of the moments and updates
     ours-all     Monitor with TrainerMon's configuration: gradients twice and both moments, six statistics, every step

@@ -6,6 +6,7 @@ Larger ones are measured one by one, as the operations then cost more than their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -71,7 +72,7 @@ def norms(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Norms of tensors of one device, as float32 or float64."""
     device = tensors[0].device
     if device.type == "cpu":
-        return torch.stack([_norm_on_cpu(tensor.reshape(-1)) for tensor in tensors])
+        return torch.tensor([_norm_on_cpu(tensor.reshape(-1)) for tensor in tensors], dtype=torch.float64)
     if all(tensor.dtype in _WIDE for tensor in tensors):
         found = list(torch._foreach_norm(list(tensors), 2))
     elif _FOREACH_DTYPE:
@@ -106,27 +107,39 @@ class _Large(_Part):
 
     def measure(self, tensors: list[torch.Tensor]) -> torch.Tensor:
         flat = [tensor.reshape(-1) for tensor in tensors]
-        on_cpu = self.device.type == "cpu"
+        if self.device.type == "cpu":
+            return torch.tensor([self._on_cpu(one) for one in flat], dtype=torch.float32)
         columns: dict[str, torch.Tensor] = {}
         if "norm" in self.statistics:
             columns["norm"] = norms(flat)
         if "mean" in self.statistics:
             columns["mean"] = _stack([one.mean(dtype=_wide(one.dtype)) for one in flat])
         if "min" in self.statistics or "max" in self.statistics:
-            pairs = [(one.amin(), one.amax()) for one in flat] if on_cpu else [tuple(one.aminmax()) for one in flat]
+            pairs = [tuple(one.aminmax()) for one in flat]
             columns["min"] = _stack([pair[0] for pair in pairs])
             columns["max"] = _stack([pair[1] for pair in pairs])
         if "zeros" in self.statistics:
-            count = _zeros_on_cpu if on_cpu else _zeros
-            columns["zeros"] = torch.stack([count(one, self.eps) for one in flat]).to(self.sizes.dtype) / self.sizes
+            counts = torch.stack([(one.abs() < self.eps).sum() for one in flat])
+            columns["zeros"] = counts.to(self.sizes.dtype) / self.sizes
         if "nans" in self.statistics:
-            columns["nans"] = self._nans(flat, columns.get("norm") if on_cpu else None)
+            columns["nans"] = torch.stack([torch.isnan(one).sum() for one in flat])
         return _matrix(columns, self.statistics)
 
-    def _nans(self, flat: list[torch.Tensor], known: torch.Tensor | None) -> torch.Tensor:
-        if known is not None and bool(torch.isfinite(known).all()):  # on the CPU, where a look costs nothing
-            return torch.zeros(len(flat), device=self.device)
-        return torch.stack([torch.isnan(one).sum() for one in flat])
+    def _on_cpu(self, flat: torch.Tensor) -> list[float]:
+        """All statistics of a tensor, while it is in the cache; there is no device to wait for."""
+        norm = _norm_on_cpu(flat) if "norm" in self.statistics else math.nan
+        found = {"norm": norm}
+        if "mean" in self.statistics:
+            found["mean"] = flat.mean(dtype=_wide(flat.dtype)).item()
+        if "min" in self.statistics:
+            found["min"] = flat.amin().item()
+        if "max" in self.statistics:
+            found["max"] = flat.amax().item()
+        if "zeros" in self.statistics:
+            found["zeros"] = _zeros_on_cpu(flat, self.eps) / flat.numel()
+        if "nans" in self.statistics:
+            found["nans"] = 0.0 if math.isfinite(norm) else float(torch.isnan(flat).sum())
+        return [found[name] for name in self.statistics]
 
 
 class _Rows(_Part):
@@ -193,34 +206,28 @@ def _vector_norm(flat: torch.Tensor, **options: Any) -> torch.Tensor:
     return norm
 
 
-def _norm_on_cpu(flat: torch.Tensor) -> torch.Tensor:
+def _norm_on_cpu(flat: torch.Tensor) -> float:
     """Norm of a flat tensor, with the error of a sum of 1024 squares: one long sum is off by 1e-5 at a million numbers."""
     if flat.dtype == torch.float64 or flat.numel() <= SMALL:
-        return _vector_norm(flat, dtype=torch.float64)
+        return _vector_norm(flat, dtype=torch.float64).item()
     whole = flat.numel() // _ROW * _ROW
     rows = _vector_norm(flat[:whole].view(-1, _ROW), dim=1, dtype=_wide(flat.dtype))
-    norm = _vector_norm(rows, dtype=torch.float64)
-    if not 1e-15 < float(norm) < 1e18:  # squares of float32 may have left its range
-        return _vector_norm(flat, dtype=torch.float64)
+    norm = _vector_norm(rows, dtype=torch.float64).item()
+    if not 1e-15 < norm < 1e18:  # squares of float32 may have left its range
+        return _vector_norm(flat, dtype=torch.float64).item()
     if whole == flat.numel():
         return norm
-    return torch.hypot(norm, _vector_norm(flat[whole:], dtype=torch.float64))
+    return math.hypot(norm, _vector_norm(flat[whole:], dtype=torch.float64).item())
 
 
-def _zeros(flat: torch.Tensor, eps: float) -> torch.Tensor:
-    return (flat.abs() < eps).sum()
-
-
-def _zeros_on_cpu(flat: torch.Tensor, eps: float) -> torch.Tensor:
-    """As `_zeros`, three times as fast: a comparison in place stays a vector operation."""
-    wide = _wide(flat.dtype)
-    scratch = torch.empty(min(_PIECE, flat.numel()), dtype=wide)
-    counts = []
+def _zeros_on_cpu(flat: torch.Tensor, eps: float) -> float:
+    """How many numbers are below eps: a comparison in place stays a vector operation, three times as fast as another."""
+    scratch = torch.empty(min(_PIECE, flat.numel()), dtype=_wide(flat.dtype))
+    count = 0.0
     for start in range(0, flat.numel(), _PIECE):
         piece = flat[start : start + _PIECE]
-        small = torch.abs(piece, out=scratch[: piece.numel()])
-        counts.append(small.lt_(eps).sum())
-    return counts[0] if len(counts) == 1 else torch.stack(counts).sum(dtype=torch.float64)
+        count += torch.abs(piece, out=scratch[: piece.numel()]).lt_(eps).sum().item()
+    return count
 
 
 def _copy_one_by_one(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
