@@ -22,7 +22,8 @@ from dumpscope.texts import LANGUAGES, has, say, speaking, tell, translate, wish
 
 COMMANDS: Final = (
     "info", "compare", "explain", "overflow", "calibrate", "trends", "parse", "serve", "demo", "reproduce", "precheck",
-    "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "diff-checkpoints", "health",
+    "precheck-compare", "bisect", "msprobe", "handover", "upload", "mcp", "diff-checkpoints", "monitor",
+    "health",
 )  # fmt: skip
 """Every command, in the order of the list. Command `name` is the function `name` of a module `name`; its help is in the
 catalogue: `help.name`, `help.name.more`, and `help.name.option` or `help.any.option`."""

@@ -1,0 +1,1 @@
+"""A monitored training: statistics of every step (docs/monitor.md)."""

@@ -1,0 +1,1 @@
+"""Reads what monitors of a training wrote: our files, and the csv files of msprobe's monitor."""
