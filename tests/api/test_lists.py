@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from pydantic import BaseModel
+from ui.made import in_micro_steps
 
-from api.conftest import Client, compare, register
+from api.conftest import BASE, Client, Make, compare, register
+from dumpscope.api.app import create_app
 from dumpscope.api.models import trees
 from dumpscope.api.replies import decode_cursor, levels_reply, page_reply
 from dumpscope.index.store.page import Page, Seek
@@ -163,7 +166,8 @@ def make_row(entry: int) -> TreeRow:
 
 def test_the_counts_of_the_filter_come_in_one_reply(served: Client, fault: str) -> None:
     counts = served.get(f"/api/comparisons/{fault}/counts").json()
-    assert set(counts) == {"classes", "verdicts", "leftovers"}
+    assert set(counts) == {"classes", "verdicts", "leftovers", "micros"}
+    assert counts["micros"] == {}
     for parameter, words in (
         ("class", counts["classes"]),
         ("verdict", counts["verdicts"]),
@@ -177,6 +181,24 @@ def test_the_counts_of_the_filter_come_in_one_reply(served: Client, fault: str) 
     narrowed = served.get(f"/api/comparisons/{fault}/counts", params={"q": "/softmax/", "class": "origin"}).json()
     assert (narrowed["classes"]["origin"], sum(narrowed["verdicts"].values())) == (1, 1)
     assert served.get(f"/api/comparisons/{fault}/counts", params={"q": "/soft("}).status_code == 400
+
+
+def test_calls_of_a_micro_step_are_counted_and_found(tmp_path: Path, make_settings: Make, dumps: Path) -> None:
+    for side in ("stat_fault", "stat_golden"):
+        in_micro_steps(dumps / side, tmp_path / side)
+    with TestClient(create_app(make_settings(roots=[tmp_path])), base_url=BASE) as client:
+        comparison = compare(client, tmp_path / "stat_fault", tmp_path / "stat_golden")
+        micros = client.get(f"/api/comparisons/{comparison}/counts").json()["micros"]
+        assert set(micros) == {"0", "1"}
+        names = []
+        for number, count in micros.items():
+            page = client.get(
+                f"/api/comparisons/{comparison}/nodes", params={"q": f"micro:{number}", "limit": 500}
+            ).json()
+            assert page["total"] == len(page["items"]) == count
+            names += [row["name"] for row in page["items"]]
+        assert len(names) == len(set(names)) == 163
+        assert client.get(f"/api/comparisons/{comparison}/nodes", params={"q": "micro:x"}).status_code == 400
 
 
 def test_the_worst_class_of_equal_names_comes_first(served: Client, fault: str) -> None:

@@ -100,3 +100,14 @@ def special(source: Path, to: Path, call: str) -> Path:
         data[call]["input_args"].append({"type": "int", "value": 2**53 + 1})
 
     return _changed(source, to, change)
+
+
+def in_micro_steps(source: Path, to: Path) -> Path:
+    """The second half of the calls belongs to another micro-step, as construct.json of Megatron's runs says."""
+    shutil.copytree(source, to)
+    for file in to.rglob("construct.json"):
+        links = json.loads(file.read_text(encoding="utf-8"))
+        half = len(links) // 2
+        marked = {name: [above, int(place >= half)] for place, (name, above) in enumerate(links.items())}
+        file.write_text(json.dumps(marked), encoding="utf-8")
+    return to

@@ -10,6 +10,7 @@ from playwright.sync_api import BrowserContext, Page
 from ui.conftest import Server
 from ui.driving import known
 from ui.expecting import expect
+from ui.made import in_micro_steps
 
 
 def test_the_selection_is_kept_from_rank_to_rank(page: Page, server: Server, dumps: Path) -> None:
@@ -99,3 +100,16 @@ def test_an_address_with_a_rank_that_is_not_there_opens_one_that_is(page: Page, 
     expect(page).to_have_url(re.compile(r"[?&]s=0&r=0\b"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.0.forward")
     expect(page.get_by_test_id("calls").get_by_text("Functional.gelu.0.forward", exact=True)).to_be_visible()
+
+
+def test_the_list_is_limited_to_a_micro_step(page: Page, server: Server, tmp_path: Path, dumps: Path) -> None:
+    sides = [in_micro_steps(dumps / side, tmp_path / side) for side in ("stat_fault", "stat_golden")]
+    page.goto(known(server, sides[0], sides[1]))
+    page.get_by_test_id("filter").click()
+    entry = page.get_by_test_id("filter-micro-1")
+    count = int(re.sub(r"\D", "", entry.inner_text().removeprefix("Micro-step 1")))
+    entry.click()
+    expect(page).to_have_url(re.compile(r"q=micro(:|%3A)1"))
+    expect(page.get_by_test_id("total")).to_contain_text(f"{count} calls")
+    entry.click()
+    expect(page.get_by_test_id("total")).to_contain_text("163")

@@ -2668,6 +2668,8 @@ export interface components {
         /**
          * FilterCounts
          * @description Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well.
+         *
+         *     micros: calls of each micro-step of the step, by its number, whatever the filter; empty where the dump tells none
          */
         FilterCounts: {
             /** Classes */
@@ -2680,6 +2682,10 @@ export interface components {
             };
             /** Leftovers */
             leftovers: {
+                [key: string]: number;
+            };
+            /** Micros */
+            micros: {
                 [key: string]: number;
             };
         };

@@ -160,11 +160,15 @@ class StripBucket(Wire):
 
 
 class FilterCounts(Wire):
-    """Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well."""
+    """Node pairs by word; `classes` holds "absorbed" too, whose calls are benign as well.
+
+    micros: calls of each micro-step of the step, by its number, whatever the filter; empty where the dump tells none
+    """
 
     classes: dict[str, int]
     verdicts: dict[str, int]
     leftovers: dict[str, int]
+    micros: dict[str, int]
 
 
 class Strip(Wire):

@@ -18,7 +18,7 @@ from dumpscope.texts import say
 
 WORD_KEYS: Final = (
     "name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone", "reads", "feeds", "module", "line",
-    "dtype", "shape",
+    "dtype", "shape", "micro",
 )  # fmt: skip
 """Keys whose values are words: `key:value` or `key:one,another`."""
 NUMBER_KEYS: Final = ("err", "in", "score", "inscore", "ratio", "confidence", "order")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, VERDICT_WORDS
 from dumpscope.index.comparisons.catalogue import StoredUnit
@@ -19,11 +19,14 @@ _PAIR: Final = tables.node_pair.c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterCounts:
-    """Calls by word. A call that is absorbed is benign too"""
+    """Calls by word. A call that is absorbed is benign too
+
+    micros: all calls of each micro-step, by its number; empty where the target tells none"""
 
     classes: dict[str, int]
     verdicts: dict[str, int]
     leftovers: dict[str, int]
+    micros: dict[str, int]
 
 
 def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> FilterCounts:
@@ -34,6 +37,7 @@ def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> 
         where = conditions(connection, unit, searched)
         conditions(connection, unit, filters)  # refuses unknown words
         rows = connection.execute(select(*columns, func.count()).where(*where).group_by(*columns)).all()
+        micros = _count_micro_steps(connection, unit)
     classes = dict.fromkeys((*CLASS_WORDS, ABSORBED), 0)
     verdicts = dict.fromkeys(VERDICT_WORDS, 0)
     leftovers: dict[str, int] = {word: 0 for word in LEFTOVER_WORDS if word is not None}
@@ -50,7 +54,18 @@ def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> 
             verdicts[verdict_word] += count
         if by_class and by_verdict and leftover_word is not None:
             leftovers[leftover_word] += count
-    return FilterCounts(classes=classes, verdicts=verdicts, leftovers=leftovers)
+    return FilterCounts(classes=classes, verdicts=verdicts, leftovers=leftovers, micros=micros)
+
+
+def _count_micro_steps(connection: Connection, unit: StoredUnit) -> dict[str, int]:
+    entry, (first, last) = tables.entry.c, tables.key_range(unit.target)
+    numbers = (
+        select(entry.micro, func.count())
+        .where(entry.id.between(first, last), entry.micro.is_not(None))
+        .group_by(entry.micro)
+        .order_by(entry.micro)
+    )
+    return {str(number): count for number, count in connection.execute(numbers)}
 
 
 def _marks(cls: str, verdict: str) -> tuple[str, ...]:

@@ -18,6 +18,19 @@ export function splitSearch(search: string): SplitSearch {
   return placed;
 }
 
+const MICRO = /(?:^|\s)micro:(\d+)(?=\s|$)/i;
+
+/** The one micro-step that a search is limited to; null where it is not. */
+export function microStep(query: string): string | null {
+  return MICRO.exec(query)?.[1] ?? null;
+}
+
+/** The search limited to another micro-step, or to none. */
+export function withMicroStep(query: string, micro: string | null): string {
+  const rest = query.replace(MICRO, "").trim();
+  return micro === null ? rest : `${rest} micro:${micro}`.trim();
+}
+
 /** What the help shows of the search language: an example and the text that explains it. */
 export const SEARCH_HELP = [
   ["self_attn softmax", "words"],
@@ -36,5 +49,6 @@ export const SEARCH_HELP = [
   ["module:layers.1.attn", "module"],
   ["line:models.py:14", "line"],
   ["dtype:bfloat16 shape:[2,3]", "tensor"],
+  ["micro:0", "micro"],
   ["rank:3 step:1", "place"],
 ] as const;

@@ -38,6 +38,7 @@ from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
 _ENTRY: Final = tables.entry.c
+_DIGITS: Final = 9
 _KEPT: Final[Recent[tuple[Any, ...], Int64]] = Recent(24)
 """Keys of the node pairs that the last expressions and attributes match."""
 
@@ -75,7 +76,7 @@ def _matching(connection: Connection, unit: StoredUnit, pattern: Pattern) -> Int
 
 
 def attribute_clause(connection: Connection, unit: StoredUnit, key: str, values: Sequence[str]) -> ColumnElement[bool]:
-    """key: module, line, dtype or shape; any of the values. Raises UsageError.
+    """key: module, line, dtype, shape or micro; any of the values. Raises UsageError.
 
     A page asks for its rows and for their number, and the next page again: the calls are found once."""
     clause = _attribute(connection, unit, key, values)
@@ -96,6 +97,8 @@ def _attribute(connection: Connection, unit: StoredUnit, key: str, values: Seque
     sides = (_PAIR.target, unit.target), (_PAIR.golden, unit.golden)
     if key == "line":
         return or_(*(column.in_(_at_lines(connection, owner, values)) for column, owner in sides))
+    if key == "micro":
+        return or_(*(column.in_(_in_micro_steps(owner, values)) for column, owner in sides))
     return or_(*(column.in_(_with_tensors(owner, key, values)) for column, owner in sides))
 
 
@@ -156,6 +159,15 @@ def _line(value: str) -> tuple[str, str]:
     if not number.isdecimal() or not file:
         raise UsageError(say("index.line_is_file_and_number", value=f"{value!r}"), hint=say("index.line_example"))
     return file, f"{number},"
+
+
+def _in_micro_steps(owner: int, values: Sequence[str]) -> Select[Any]:
+    """Numbers of the nodes of these micro-steps, of a step that accumulates gradients over several."""
+    wrong = next((value for value in values if not value.isdecimal() or len(value) > _DIGITS), None)
+    if wrong is not None:
+        raise UsageError(say("index.micro_is_number", value=f"{wrong!r}"), hint=say("index.micro_example"))
+    first, last = tables.key_range(owner)
+    return select(_ENTRY.id - first).where(_ENTRY.id.between(first, last), _ENTRY.micro.in_(map(int, values)))
 
 
 def _with_tensors(owner: int, key: str, values: Sequence[str]) -> Select[Any]:

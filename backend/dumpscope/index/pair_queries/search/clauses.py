@@ -67,7 +67,7 @@ def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnEleme
         return _PAIR.id.in_([tables.key(unit.id, pair) for pair in found])
     if term.key == "alone":
         return alone_clause(unit, tuple(value.lower() for value in term.values))
-    if term.key in ("module", "line", "dtype", "shape"):
+    if term.key in ("module", "line", "dtype", "shape", "micro"):
         return attribute_clause(connection, unit, term.key, term.values)
     if term.key == "class":
         return or_(false(), *map(_class_clause, term.values))

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Menu } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { useFilterCounts } from "../../../api/comparison/nodes";
+import { microStep, withMicroStep } from "../../../base/address/searchTerms";
 import { UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
 import { MARKS, VERDICTS, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatCount } from "../../../base/numbers/format";
@@ -19,7 +20,10 @@ export function FilterMenu() {
   const { filter, query } = address;
   const [opened, setOpened] = useState(false);
   const counts = useFilterCounts(id, unit, { filter, query }, opened).data;
-  const chosen = filter.classes.length + filter.verdicts.length + filter.leftovers.length;
+  const micro = microStep(query);
+  const micros = Object.entries(counts?.micros ?? {});
+  const chosen =
+    filter.classes.length + filter.verdicts.length + filter.leftovers.length + Number(micro !== null);
   const toggle = <T,>(list: readonly T[], item: T): T[] =>
     list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
   return (
@@ -72,6 +76,19 @@ export function FilterMenu() {
                 {t(`leftovers.${word}`)}
               </Entry>
             ))}
+            {micros.length > 1 && <Menu.Label>{t("list.filterMicro")}</Menu.Label>}
+            {micros.length > 1 &&
+              micros.map(([number, count]) => (
+                <Entry
+                  key={number}
+                  checked={number === micro}
+                  count={count}
+                  onClick={() => update({ query: withMicroStep(query, number === micro ? null : number) })}
+                  testId={`filter-micro-${number}`}
+                >
+                  {t("list.microStep", { number })}
+                </Entry>
+              ))}
           </div>
         </div>
       </Menu.Dropdown>
