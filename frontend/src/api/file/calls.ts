@@ -94,7 +94,7 @@ function placeOf(place: HeldPlace, rows: readonly NodeRow[], name: string): numb
 
 /** How many calls each word of the filter would show. Throws NotAsked. */
 export function countCalls(place: HeldPlace, query: Query): FilterCounts {
-  const counts: FilterCounts = { classes: {}, verdicts: {}, leftovers: {} };
+  const counts: FilterCounts = { classes: {}, verdicts: {}, leftovers: {}, micros: {} };
   const add = (group: Record<string, number>, word: string) => {
     group[word] = (group[word] ?? 0) + 1;
   };

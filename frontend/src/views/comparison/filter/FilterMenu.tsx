@@ -22,8 +22,7 @@ export function FilterMenu() {
   const counts = useFilterCounts(id, unit, { filter, query }, opened).data;
   const micro = microStep(query);
   const micros = Object.entries(counts?.micros ?? {});
-  const chosen =
-    filter.classes.length + filter.verdicts.length + filter.leftovers.length + Number(micro !== null);
+  const chosen = filter.classes.length + filter.verdicts.length + filter.leftovers.length + Number(micro !== null);
   const toggle = <T,>(list: readonly T[], item: T): T[] =>
     list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
   return (
