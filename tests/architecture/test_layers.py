@@ -37,7 +37,6 @@ REASONS: Final = {
         ),
         "data types that several packages share, or that cut a circle": (
             "backend/dumpscope/api/models/dataflow.py",
-            "backend/dumpscope/api/models/jobs.py",
             "backend/dumpscope/api/models/metrics.py",
             "backend/dumpscope/api/models/transfers.py",
             "backend/dumpscope/api/models/trees.py",

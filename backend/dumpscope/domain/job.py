@@ -10,7 +10,7 @@ JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 PROVISIONAL_MARK: Final = "; provisional: "
 """Stands in a stored message between what is done and the node of the first origin by statistics."""
 
-JobKind = Literal["ingest", "update", "compare", "rejudge", "precheck"]
+JobKind = Literal["ingest", "update", "compare", "rejudge", "precheck", "checkpoints"]
 """read a dump, read what is new in it, compare, judge again by another policy, run calls alone"""
 JobEnd = Literal["done", "failed", "cancelled"]
 

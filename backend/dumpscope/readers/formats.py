@@ -1,7 +1,7 @@
 """Dump formats: what one must be able to do, and the formats there are.
 
 The formats of this package come first, then those that other installed packages register under the entry point group
-`dumpscope.formats`. docs/dumps.md says how one is written.
+`dumpscope.formats`, then folders of any tensors. docs/dumps.md says how one is written.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ BUILT_IN: Final = (
     "dumpscope.readers.recordings.debug_mode:DEBUG_MODE",
     "dumpscope.readers.recordings.torchtitan_log:TORCHTITAN",
     "dumpscope.readers.recordings.module_tree:MODULE_TREE",
-    "dumpscope.readers.recordings.tensor_folder:TENSOR_FOLDER",
 )
 """By name, as no module here may import a format: formats import this one, and ptdbg's can be taken out."""
+LAST: Final = ("dumpscope.readers.recordings.tensor_folder:TENSOR_FOLDER",)
+"""Takes what no other format knows, of this package or of another."""
 
 Note = Callable[[str, str, str], None]
 """Called with a path, a problem kind and a message."""
@@ -136,19 +137,25 @@ class DumpFormat(ABC):
 @cache
 def formats() -> tuple[DumpFormat, ...]:
     """All formats in the order in which they are asked. Raises DumpscopeError for an extension that is no usable format."""
+    ours, last = ([_imported(place) for place in places] for places in (BUILT_IN, LAST))
+    extras = extensions.load(extensions.FORMATS)
+    wrong = next((extra for extra in extras if not isinstance(extra, DumpFormat)), None)
+    if wrong is not None:
+        raise DumpscopeError(say("readers.extension_no_dump_format", extension=f"{wrong!r}"))
     found: dict[str, DumpFormat] = {}
-    for module, _, name in (place.partition(":") for place in BUILT_IN):
-        one: DumpFormat = getattr(importlib.import_module(module), name)
-        found[one.name] = one
-    for extra in extensions.load(extensions.FORMATS):
-        if not isinstance(extra, DumpFormat):
-            raise DumpscopeError(say("readers.extension_no_dump_format", extension=f"{extra!r}"))
-        if extra.name in found:
+    for one in (*ours, *extras, *last):
+        if one.name in found:
             raise DumpscopeError(
-                say("readers.two_dump_formats_named", name=f"{extra.name!r}"), hint=say("readers.rename_extensions")
+                say("readers.two_dump_formats_named", name=f"{one.name!r}"), hint=say("readers.rename_extensions")
             )
-        found[extra.name] = extra
+        found[one.name] = one
     return tuple(found.values())
+
+
+def _imported(place: str) -> DumpFormat:
+    module, _, name = place.partition(":")
+    one: DumpFormat = getattr(importlib.import_module(module), name)
+    return one
 
 
 def format_of(ref: RankRef) -> DumpFormat:

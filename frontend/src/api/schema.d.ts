@@ -3220,7 +3220,7 @@ export interface components {
             /** Url */
             url: string;
             /** Kinds */
-            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck")[];
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints")[];
             /** States */
             states: ("done" | "failed" | "cancelled")[];
             /** Subject */
@@ -3435,10 +3435,11 @@ export interface components {
              *       "update",
              *       "compare",
              *       "rejudge",
-             *       "precheck"
+             *       "precheck",
+             *       "checkpoints"
              *     ]
              */
-            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck")[];
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints")[];
             /**
              * States
              * @default [
@@ -5646,7 +5647,7 @@ export interface components {
             /** Url */
             url: string;
             /** Kinds */
-            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck")[];
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints")[];
             /** States */
             states: ("done" | "failed" | "cancelled")[];
             /** Subject */

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from dumpscope.api.http.proxy_prefix import home_of
 from dumpscope.api.models.base import Page
-from dumpscope.api.models.webhooks import Delivery, MadeWebhook, NewWebhook, Webhook
+from dumpscope.api.models.jobs import Delivery, MadeWebhook, NewWebhook, Webhook
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import after, list_reply, reply
 from dumpscope.api.state import Shared

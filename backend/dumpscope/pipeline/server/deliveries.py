@@ -16,6 +16,7 @@ from typing import Any, Final
 from dumpscope import __version__
 from dumpscope.domain.job import Job
 from dumpscope.errors import NotFoundError
+from dumpscope.index.checkpoints.catalogue import get_checkpoint_diff
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.store.database import Database
@@ -40,7 +41,7 @@ GIVEN_UP: Final = 86400.0
 """Seconds after which nothing is tried any more."""
 LONGEST_TEXT: Final = 2000
 COMPARED: Final = ("compare", "rejudge")
-"""Kinds of jobs about a comparison; the others are about a dump."""
+"""Kinds of jobs about a comparison of dumps; but for those about checkpoints, the others are about a dump."""
 
 log = logging.getLogger(__name__)
 
@@ -179,6 +180,9 @@ class Deliveries:
                     body["cause"] = first and {
                         "node": first.node[:LONGEST_TEXT], "kind": first.kind, "step": first.step, "rank": first.rank
                     }  # fmt: skip
+            elif kind == "checkpoints":
+                diff = get_checkpoint_diff(self._database, job.subject)
+                body |= {"name": diff.name, "link": f"{hook.home}/checkpoints/{diff.id}"}
             else:
                 dump = get_dump(self._database, job.subject)
                 body |= {"name": dump.name, "link": f"{hook.home}/dumps/{dump.id}"}
