@@ -90,6 +90,7 @@ class Session:
             self.recording, self.entering, label_of=self.scopes.label_of, install_late=self._begin_compiled
         )
         self.mode: FunctionMode | None = None
+        self._mode_held = 0
         self.aten: AtenMode | None = None
         self.kernels = self.recording.kernels = _kernels(config, self.errors)
         self.saver = CallSaver(config.save_calls, lambda: self.sink.folder if self.sink is not None else None)
@@ -153,6 +154,7 @@ class Session:
                 self.table = Table(self._wrap_list, namespaces=self.config.custom_op_namespaces)
             CALL_COUNTER.step_aside()
             self.mode = FunctionMode(self.table, self.recording)
+            self._mode_held = functions.count_holders(self.mode)
             functions.enter(self.mode)
             self.thread = threading.get_ident()
             self.scopes.adopt = self._adopt
@@ -187,6 +189,7 @@ class Session:
         if not left and threading.get_ident() != self.thread:
             LOG.warning("stop() was called in another thread than start(): an idle function mode stays in that thread")
         if self.mode is not None:
+            functions.wait_until_dropped(self.mode, self._mode_held)
             CALL_COUNTER.take_over()
         self.aten = self.mode = None
         self.scopes.adopt = None

@@ -25,7 +25,7 @@ def extended_server(tmp_path: Path, dumps: Path) -> Iterator[Server]:
 def test_a_metric_of_another_package_is_shown_by_its_label(page: Page, extended_server: Server, dumps: Path) -> None:
     page.goto(finished(extended_server, dumps / "target_fault", dumps / "golden"))
     items = page.get_by_test_id("io")
-    items.get_by_role("button").first.click()
+    items.locator("[aria-expanded]").first.click()
     shown = items.locator("dl > div")
     expect(shown.filter(has_text="PSNR")).to_have_text(re.compile(r"^PSNR[0-9.]+ dB$"))
     expect(shown.filter(has_text="Relative L2")).to_have_count(1)

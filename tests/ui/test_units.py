@@ -102,8 +102,8 @@ def test_an_address_with_a_rank_that_is_not_there_opens_one_that_is(page: Page, 
     expect(page.get_by_test_id("calls").get_by_text("Functional.gelu.0.forward", exact=True)).to_be_visible()
 
 
-def test_the_list_is_limited_to_a_micro_step(page: Page, server: Server, tmp_path: Path, dumps: Path) -> None:
-    sides = [in_micro_steps(dumps / side, tmp_path / side) for side in ("stat_fault", "stat_golden")]
+def test_the_list_is_limited_to_a_micro_step(page: Page, server: Server, generated: Path, dumps: Path) -> None:
+    sides = [in_micro_steps(dumps / side, generated / "micro_steps" / side) for side in ("stat_fault", "stat_golden")]
     page.goto(known(server, sides[0], sides[1]))
     page.get_by_test_id("filter").click()
     entry = page.get_by_test_id("filter-micro-1")

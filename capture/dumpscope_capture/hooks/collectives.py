@@ -15,6 +15,7 @@ import torch
 
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.names import PREFIXES, Api, WrapList, attribute, expand, owners
+from dumpscope_capture.hooks.functions import lay, lift
 from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 
@@ -144,14 +145,14 @@ def wrap_call(
     def call_recorded(*args: Any, **kwargs: Any) -> Any:
         thread = recording.thread_state
         if not recording.active or thread.inside or recording.functions_off:
-            return function(*args, **kwargs)
+            return _run_without_modes(function, args, kwargs)
         call = None
         with recording.errors.guard("a call's arguments"):
             given, named = _without_buffers(api.name, args, kwargs) if api.prefix == "Distributed" else (args, kwargs)
             call = recording.begin_call(api, given, named, sys._getframe(1))
         thread.inside += 1
         try:
-            result = function(*args, **kwargs)
+            result = _run_without_modes(function, args, kwargs)
         except BaseException:
             if call is not None:
                 recording.fail_call(call)
@@ -164,6 +165,17 @@ def wrap_call(
         return result
 
     return call_recorded
+
+
+def _run_without_modes(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a function with our function modes off this thread's stack. The thread of gloo keeps the stack that it finds, and drops
+    it when the work is done, for which it needs the interpreter's lock; a process group that is destroyed meanwhile holds the
+    lock and waits for that thread, for ever."""
+    modes = lift()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        lay(modes)
 
 
 def _without_buffers(

@@ -8,6 +8,7 @@ offer its call to the mode again.
 from __future__ import annotations
 
 import sys
+import time
 import types
 from collections.abc import Callable
 from typing import Any, Dict, Final, Protocol
@@ -20,6 +21,9 @@ from dumpscope_capture.calls.call import STOP, Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import HookErrors
 from dumpscope_capture.values.uninitialised import MAKERS
+
+DROPPED_SECONDS: Final = 0.2
+"""How long the end of a capture waits for threads of torch."""
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -162,6 +166,23 @@ def take_off(mode: FunctionMode) -> bool:
     for other in reversed(above):
         torch._C._push_on_torch_function_stack(other)
     return True
+
+
+def count_holders(mode: FunctionMode) -> int:
+    """References to a mode, to compare with later."""
+    return sys.getrefcount(mode)
+
+
+def wait_until_dropped(mode: FunctionMode, held: int) -> None:
+    """Let threads of torch drop a mode that left its stack. A work of gloo keeps the modes that it began under; its thread drops
+    them with the work, for which it needs the interpreter's lock. A process group that is destroyed meanwhile holds that lock
+    and waits for the thread: for ever. held: references before the mode was entered"""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return
+    end = time.monotonic() + DROPPED_SECONDS
+    while sys.getrefcount(mode) > held and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def _as_written(

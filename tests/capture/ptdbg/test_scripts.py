@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from warm_python import warm_python
+from warm_python import COLD, warm_python
 
 from capture.launching import rendezvous_port
 from capture.ptdbg.reading import calls, line, lines, names
@@ -22,14 +22,14 @@ FORWARD = [
 ]  # fmt: skip
 
 
-def start(script: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+def start(script: str, *arguments: str, python: str = "", **environment: str) -> subprocess.Popen[str]:
     text = (SCRIPTS / f"{script}.py").read_text(encoding="utf-8")
     assert text.count(OLD_IMPORT) == 1
     for name, content in ((script, text.replace(OLD_IMPORT, NEW_IMPORT)), ("net", (SCRIPTS / "net.py").read_text())):
         if not Path(f"{name}.py").exists():  # a rank that has begun may be reading it
             Path(f"{name}.py").write_text(content, encoding="utf-8")
     return subprocess.Popen(
-        [warm_python(), f"{script}.py", *arguments],
+        [python or warm_python(), f"{script}.py", *arguments],
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ def test_several_cards_write_a_folder_each() -> None:
     port = rendezvous_port()
     processes = [
         start("multi_card", "./dump", "npu", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
-              OMP_NUM_THREADS="1")
+              OMP_NUM_THREADS="1", python=COLD)
         for rank in range(2)
     ]  # fmt: skip
     for process in processes:

@@ -29,7 +29,8 @@ import { SECTIONS } from "./sections";
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
 export function EvidencePanel() {
   const { t } = useTranslation();
-  const { address, unit, selected } = useSelection();
+  const { unit, selected } = useSelection();
+  const { stage, tab } = useSelectionNow().address; // the plot is here or on the stage, never in both
   const { node, nodeProblem } = useSelectedCall();
   const dock = useSplit("plot", Math.round(Math.min(420, Math.max(196, window.innerHeight * 0.245))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
@@ -51,7 +52,7 @@ export function EvidencePanel() {
             </Boundary>
           ))}
       </div>
-      {node && address.stage !== "plot" && (
+      {node && stage !== "plot" && (
         <>
           <Splitter split={dock} label={t("comparison.splitterHeight")} reversed lying />
           <section
@@ -61,7 +62,7 @@ export function EvidencePanel() {
             tabIndex={-1}
             aria-label={t("evidence.plots")}
           >
-            <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${address.tab}`}>
+            <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${tab}`}>
               <PlotPanel />
             </Boundary>
           </section>
@@ -84,7 +85,8 @@ function Name({ node }: { node: NodeDetail | undefined }) {
 
 function Heading({ node }: { node: NodeDetail | undefined }) {
   const { t } = useTranslation();
-  const { address, update, selected } = useSelection();
+  const { update, selected } = useSelection();
+  const { stage } = useSelectionNow().address;
   return (
     <div className={classes.name}>
       <Name node={node} />
@@ -105,8 +107,8 @@ function Heading({ node }: { node: NodeDetail | undefined }) {
         <ActionIcon
           size="sm"
           aria-label={t("path.open")}
-          aria-pressed={address.stage === "path"}
-          onClick={() => update({ stage: address.stage === "path" ? null : "path" })}
+          aria-pressed={stage === "path"}
+          onClick={() => update({ stage: stage === "path" ? null : "path" })}
           data-testid="open-path"
         >
           <Icon name="path" size={12} />

@@ -12,6 +12,7 @@ import type { Range } from "../../../widgets/plots/Figure";
 import { drawnAxes, FigureBox, FigureFiles, partOf } from "../../../widgets/plots/FigureBox";
 import { AxisFields, PlotFrame, ReduceField, TensorField } from "../../../widgets/plots/PlotFrame";
 import classes from "../../../widgets/plots/Plots.module.css";
+import { useSelectionNow } from "../selection/Following";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
@@ -45,6 +46,8 @@ export function PlotPanel({ stage = false }: PlotPanelProps) {
   const say = useSay();
   const comparison = useShownComparison();
   const { address, update, selected, unit } = useSelection();
+  const now = useSelectionNow();
+  const { at } = now.selected === selected ? now.address : address; // the next key moves on from here
   const { node } = useSelectedCall();
   const selectByOrder = useSelectByOrder();
   const box = useRef<HTMLDivElement>(null);
@@ -144,7 +147,7 @@ export function PlotPanel({ stage = false }: PlotPanelProps) {
           comparison={comparison.id}
           pair={pair.id}
           axes={address.axes}
-          at={address.at}
+          at={at}
           large={stage}
           onMove={moveTo}
           onShown={setValues}
