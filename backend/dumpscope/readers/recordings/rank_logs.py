@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Final
 
@@ -21,30 +22,37 @@ _RANK: Final = re.compile(r"(?:^|[._-])rank[._-]?([0-9]{1,6})(?![0-9])", re.IGNO
 Looks = Callable[[bytes], bool]
 
 
-def find_logs(one: DumpFormat, folder: str, root: str, note: Note, looks: Looks) -> list[RankRef]:
-    """The logs of a folder (or the one file), one a rank by the number in their names."""
-    if os.path.isfile(folder):
-        return [_rank(one, folder, 0, _number(folder), note)]
-    found: dict[int | None, str] = {}
-    for path in _logs(folder, root, looks):
-        number = _number(path)
-        if number in found:
-            note(path, "several_runs", say("readers.other_log_read", label=os.path.basename(found[number])))
-        else:
-            found[number] = path
-    if len(found) > 1 and None in found:
-        note(found.pop(None), "ignored", say("readers.log_without_rank"))
-    return [_rank(one, path, 0, number, note) for number, path in found.items()]
+class LogFormat(DumpFormat):
+    """A tool that writes a text file for each rank. A subclass must have a name, looks_like_log and read_rank."""
 
+    @staticmethod
+    @abstractmethod
+    def looks_like_log(head: bytes) -> bool:
+        """Whether a file that begins so is one."""
 
-def lone_log(one: DumpFormat, place: Place, looks: Looks) -> RankRef | None:
-    """The log of a rank's or step's own folder; a folder that is none of these may hold several ranks (`find_logs`)."""
-    if place.alone:
-        return None
-    paths = _logs(place.folder, place.root, looks)
-    for path in paths[1:]:
-        place.note(path, "several_runs", say("readers.other_log_read", label=os.path.basename(paths[0])))
-    return one.rank_at(place, paths[0]) if paths else None
+    def find_ranks(self, folder: str, root: str, note: Note) -> list[RankRef]:
+        found: dict[int | None, str] = {}
+        for path in _logs(folder, root, self.looks_like_log):
+            number = _number(path)
+            if number in found:
+                note(path, "several_runs", say("readers.other_log_read", label=os.path.basename(found[number])))
+            else:
+                found[number] = path
+        if len(found) > 1 and None in found:
+            note(found.pop(None), "ignored", say("readers.log_without_rank"))
+        return [_rank(self, path, number, note) for number, path in found.items()]
+
+    def find_rank(self, place: Place) -> RankRef | None:
+        """The log of a rank's or step's own folder; a folder that is none of these may hold several ranks (`find_ranks`)."""
+        if place.alone:
+            return None
+        paths = _logs(place.folder, place.root, self.looks_like_log)
+        for path in paths[1:]:
+            place.note(path, "several_runs", say("readers.other_log_read", label=os.path.basename(paths[0])))
+        return self.rank_at(place, paths[0]) if paths else None
+
+    def open_file(self, path: str, head: bytes, note: Note) -> RankRef | None:
+        return _rank(self, path, _number(path), note) if self.looks_like_log(head) else None
 
 
 def _logs(folder: str, root: str, looks: Looks) -> list[str]:
@@ -56,11 +64,9 @@ def _logs(folder: str, root: str, looks: Looks) -> list[str]:
     return [path for path in paths if refusal(path, root) is None and looks(read_head(path))]
 
 
-def _rank(one: DumpFormat, path: str, step: int, rank: int | None, note: Note) -> RankRef:
+def _rank(one: DumpFormat, path: str, rank: int | None, note: Note) -> RankRef:
     folder, label = os.path.split(path)
-    return one.rank_at(
-        Place(folder=folder, root=folder, step=step, rank=rank, label=label, note=note, alone=True), path
-    )
+    return one.rank_at(Place(folder=folder, root=folder, step=0, rank=rank, label=label, note=note, alone=True), path)
 
 
 def _number(path: str) -> int | None:

@@ -24,9 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dumpscope.domain.records import RankDump, RankRef, Role, Traits
-from dumpscope.readers.formats import DumpFormat, Note, Place
 from dumpscope.readers.recordings.rank_builder import RankBuilder, tensor_record
-from dumpscope.readers.recordings.rank_logs import find_logs, lone_log
+from dumpscope.readers.recordings.rank_logs import LogFormat
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.readers.text_lines import raw_lines
 from dumpscope.texts import say
@@ -64,19 +63,14 @@ class _Result:
     check: str | None
 
 
-class TorchtitanFormat(DumpFormat):
+class TorchtitanFormat(LogFormat):
     name = LAYOUT
     traits = TRAITS
     file_words = say("readers.torchtitan_log")
 
-    def find_ranks(self, folder: str, root: str, note: Note) -> list[RankRef]:
-        return find_logs(self, folder, root, note, looks_like_log)
-
-    def find_rank(self, place: Place) -> RankRef | None:
-        return lone_log(self, place, looks_like_log)
-
-    def open_file(self, path: str, head: bytes, note: Note) -> RankRef | None:
-        return find_logs(self, path, path, note, looks_like_log)[0] if looks_like_log(head) else None
+    @staticmethod
+    def looks_like_log(head: bytes) -> bool:
+        return looks_like_log(head)
 
     def read_rank(self, ref: RankRef, *, follow_stored_path: bool) -> RankDump:
         return _Reader(ref).read()
