@@ -97,9 +97,11 @@ class Deliveries:
             return LOOK_SECONDS
         if due > now:
             return min(due - now, LOOK_SECONDS)
-        for hook, delivery in due_deliveries(self._database, now, AT_ONCE + len(self._busy)):
+        with self._wake:
+            busy = set(self._busy)  # what these had due may be over before it is read
+        for hook, delivery in due_deliveries(self._database, now, AT_ONCE + len(busy)):
             with self._wake:
-                if hook.id in self._busy or len(self._busy) >= AT_ONCE or self._stopping:
+                if hook.id in busy or hook.id in self._busy or len(self._busy) >= AT_ONCE or self._stopping:
                     continue
                 self._busy.add(hook.id)
             threading.Thread(target=self._deliver, args=(hook, delivery), name="webhook", daemon=True).start()
