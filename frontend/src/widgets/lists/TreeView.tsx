@@ -67,7 +67,7 @@ export function TreeView({
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
-  const { lines, revealed, way, loadMore } = tree;
+  const { lines, revealed, way, loadMore, stay } = tree;
   // By key, as lines above it come and go. If its line is gone (a missing part was loaded), the next line takes its place.
   const [cursorKey, setCursorKey] = useState<string | null>(null);
   const cursorAt = useRef(-1);
@@ -159,7 +159,12 @@ export function TreeView({
     latest.current(line);
   }, []);
 
+  const leave = () => {
+    followed.current = way;
+    stay();
+  };
   const move = (index: number) => {
+    leave();
     const clamped = Math.max(0, Math.min(lines.length - 1, index));
     setCursorKey(lines[clamped]?.key ?? null);
     virtual.scrollToIndex(clamped, { align: "auto" });
@@ -236,6 +241,8 @@ export function TreeView({
       aria-label={label}
       aria-activedescendant={cursor >= 0 ? `${idBase}-${cursor}` : undefined}
       onKeyDown={press}
+      onPointerDown={leave}
+      onWheel={leave}
       data-testid="tree"
     >
       <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="none">

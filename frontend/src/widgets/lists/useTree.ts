@@ -24,10 +24,20 @@ interface State {
   unfolded: ReadonlySet<string>;
   /** Entries from the top down to a node that must be made visible; empty when there is nothing to reveal. */
   path: readonly number[];
+  /** The last path that the view is to follow. */
+  way: readonly number[];
   problem: unknown;
 }
 
-const EMPTY: State = { branches: new Map(), expanded: new Set(), unfolded: new Set(), path: [], problem: null };
+const NOWHERE: readonly number[] = [];
+const EMPTY: State = {
+  branches: new Map(),
+  expanded: new Set(),
+  unfolded: new Set(),
+  path: NOWHERE,
+  way: NOWHERE,
+  problem: null,
+};
 
 type Step =
   | { type: "reset" }
@@ -36,7 +46,7 @@ type Step =
   | { type: "levels"; levels: TreeLevels["levels"] }
   | { type: "toggle"; entry: number; open?: boolean }
   | { type: "unfold"; id: string }
-  | { type: "reveal"; path: readonly number[] }
+  | { type: "reveal"; path: readonly number[]; followed: boolean }
   | { type: "problem"; problem: unknown };
 
 function reduce(state: State, step: Step): State {
@@ -68,7 +78,12 @@ function reduce(state: State, step: Step): State {
     case "unfold":
       return { ...state, unfolded: new Set([...state.unfolded, step.id]) };
     case "reveal":
-      return { ...state, path: step.path, expanded: new Set([...state.expanded, ...step.path.slice(0, -1)]) };
+      return {
+        ...state,
+        path: step.path,
+        way: step.followed ? step.path : state.way,
+        expanded: new Set([...state.expanded, ...step.path.slice(0, -1)]),
+      };
     case "problem":
       return { ...state, problem: step.problem };
   }
@@ -79,8 +94,10 @@ export interface TreeModel {
   problem: unknown;
   /** Index of the line of the revealed node, -1 while it is not loaded. */
   revealed: number;
-  /** Another one with every request to reveal a node. */
+  /** Another one with every request to reveal a node that the view is to follow. */
   way: readonly number[];
+  /** The reader has gone elsewhere: a node that is still being looked up does not take the view back. */
+  stay: () => void;
   toggle: (entry: number, open?: boolean) => void;
   unfold: (id: string) => void;
   /** Reads siblings that are not here: the first of them, the last of them, or the last of all. */
@@ -159,7 +176,7 @@ export function useTree(
     firstVersion.current = version;
   }, [version, restart]);
 
-  const { branches, expanded, unfolded, path, problem } = state;
+  const { branches, expanded, unfolded, path, way, problem } = state;
   const lines = useMemo(
     () => flattenTree(branches, expanded, unfolded, new Set(path)),
     [branches, expanded, unfolded, path],
@@ -172,12 +189,14 @@ export function useTree(
   }, [lines, load, unit, problem]);
 
   // The path to the selected node; each level is loaded with its neighbouring rows.
+  const followed = useRef(true);
   const known = useRef(branches);
   known.current = branches;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed
   useEffect(() => {
     if (!unit || !selected) return;
     let gone = false;
+    followed.current = true;
     const wanted = () => !gone;
     const reveal = async () => {
       const path = await retryUntilReachable(() => fetchReveal(noun, id, unit, selected), wanted);
@@ -191,8 +210,8 @@ export function useTree(
       return path;
     };
     reveal()
-      .then((path) => !gone && dispatch({ type: "reveal", path }))
-      .catch(() => !gone && dispatch({ type: "reveal", path: [] }));
+      .then((path) => !gone && dispatch({ type: "reveal", path, followed: followed.current }))
+      .catch(() => !gone && dispatch({ type: "reveal", path: NOWHERE, followed: false }));
     return () => {
       gone = true;
     };
@@ -208,7 +227,10 @@ export function useTree(
     lines,
     problem,
     revealed,
-    way: path,
+    way,
+    stay: useCallback(() => {
+      followed.current = false;
+    }, []),
     toggle: useCallback(
       (entry, open) => dispatch({ type: "toggle", entry, ...(open === undefined ? {} : { open }) }),
       [],
