@@ -2032,12 +2032,12 @@ export interface components {
              * Target Kind
              * @enum {string}
              */
-            target_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron";
+            target_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron" | "deepspeed";
             /**
              * Golden Kind
              * @enum {string}
              */
-            golden_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron";
+            golden_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron" | "deepspeed";
             /** Summary */
             summary: string;
             /** Said */
