@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.errors import Problem
 from dumpscope.texts import restore, said_of, say
 
+T = TypeVar("T")
+
 DERIVED_SUFFIXES: Final = (".pt", ".npy")
-"""A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
+"""A data name that is the item's own name and one of these is stored by its place here, not as text."""
 
 PROBLEM_LIMIT: Final = 1000
 """Problems kept per dump and per comparison; beyond that only their number is."""
@@ -55,7 +57,12 @@ def numbers(columns: Sequence[Sequence[float | None]], states: UInt8) -> Float64
     """Inverse of number_columns: absent numbers come back as NaN, infinities as themselves."""
     if not columns:
         return np.zeros(states.shape, dtype=np.float64)
-    values = np.stack([np.array(column, dtype=np.float64) for column in columns], axis=1)
+    return with_states(np.stack([np.array(column, dtype=np.float64) for column in columns], axis=1), states)
+
+
+def with_states(finite: Float64, states: UInt8) -> Float64:
+    """Numbers with what their states say in the places that are not finite; NaN where absent."""
+    values: Float64 = finite.copy()
     values[states == State.POS_INF] = np.inf
     values[states == State.NEG_INF] = -np.inf
     values[(states == State.NAN) | (states == State.ABSENT)] = np.nan
@@ -207,6 +214,13 @@ def to_json(data: Any) -> str:
 def codes(column: Sequence[int | None], dtype: Any = np.int32) -> Any:
     """A nullable integer column as an array, -1 where null."""
     return np.array([-1 if value is None else value for value in column], dtype=dtype)
+
+
+def distinct(values: Iterable[T | None]) -> tuple[Int32, list[T]]:
+    """Codes into the list of distinct values, -1 for None; order of first appearance."""
+    table: dict[T, int] = {}
+    found = [-1 if value is None else table.setdefault(value, len(table)) for value in values]
+    return np.array(found, dtype=np.int32), list(table)
 
 
 def nullable(column: Int32 | Int64) -> list[int | None]:

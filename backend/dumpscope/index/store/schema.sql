@@ -442,4 +442,10 @@ CREATE INDEX ix_delivery_webhook_serial ON delivery (webhook, serial);
 
 CREATE INDEX ix_delivery_due ON delivery (due);
 
-INSERT INTO alembic_version (version_num) VALUES ('0014');
+CREATE TABLE item_block (
+	id INTEGER NOT NULL, 
+	columns BLOB NOT NULL, 
+	CONSTRAINT pk_item_block PRIMARY KEY (id)
+);
+
+INSERT INTO alembic_version (version_num) VALUES ('0015');

@@ -149,7 +149,7 @@ entry = Table(
     Index(None, "label", "id"),
 )
 
-item = Table(
+item = Table(  # of ranks that were stored before there were blocks: see item_block
     "item",
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),
@@ -169,6 +169,13 @@ item = Table(
     Column("hash", Text),
     Column("value", BigInteger),
     Column("data_name", BigInteger),  # text id; negative: codec.DERIVED_SUFFIXES behind the item's own name
+)
+
+item_block = Table(
+    "item_block",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # of the first of its items
+    Column("columns", LargeBinary, nullable=False),  # store.item_blocks.pack_block
 )
 
 comparison = Table(
@@ -523,7 +530,7 @@ delivery = Table(
     Index(None, "due"),
 )
 
-RANK_ROWS: Final = (entry, item, producers, precheck)
+RANK_ROWS: Final = (entry, item, item_block, producers, precheck)
 """Tables whose keys begin with a rank_dump's id."""
 
 UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow, collective, collective_part)
