@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from dumpscope.domain.records import RankDump, derived_name
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, distinct, numbers, storable, to_json, unpack_states
-from dumpscope.index.store.database import fetch_columns
+from dumpscope.index.store.database import fetch_among, fetch_columns
 from dumpscope.index.store.item_blocks import (
     BLOCK,
     Coded,
@@ -23,7 +23,7 @@ from dumpscope.index.store.item_blocks import (
     unpack_block,
 )
 from dumpscope.index.store.owners import Draft
-from dumpscope.index.store.texts import CHUNK, texts_by_id
+from dumpscope.index.store.texts import texts_by_id
 
 BLOCKS: Final = 64
 """Blocks of one transaction: some 2 MB."""
@@ -70,34 +70,30 @@ def all_items(connection: Connection, rank: int) -> ItemColumns:
     found = fetch_columns(connection, f"SELECT columns FROM item_block WHERE id BETWEEN {first} AND {last} ORDER BY id")
     if found:
         return join_columns([unpack_block(bytes(block)) for block in found[0]])
-    return _from_rows(connection, f"id BETWEEN {first} AND {last}")
+    names = ", ".join(_ROW)
+    where = f"id BETWEEN {first} AND {last} ORDER BY id"
+    return _from_rows(connection, fetch_columns(connection, f"SELECT {names} FROM item WHERE {where}"))
 
 
 def some_items(connection: Connection, rank: int, wanted: Iterable[int]) -> ItemColumns:
     """Those of these numbers that there are, by number."""
     asked = np.unique(np.fromiter(wanted, np.int64))
-    block = tables.item_block.c
     keys = [tables.key(rank, start) for start in np.unique(asked - asked % BLOCK).tolist()]
     parts: list[ItemColumns] = []
-    for some in _chunks(keys):
-        rows = connection.execute(select(block.columns).where(block.id.in_(some)).order_by(block.id)).scalars()
-        for content in rows:
-            items = unpack_block(bytes(content))
-            at = np.searchsorted(asked, [items.number[0], items.number[-1] + 1])
-            parts.append(take_rows(items, asked[at[0] : at[1]] - items.number[0]))
+    for _, content in sorted(fetch_among(connection, tables.item_block, ("id", "columns"), "id", keys)):
+        items = unpack_block(bytes(content))
+        at = np.searchsorted(asked, [items.number[0], items.number[-1] + 1])
+        parts.append(take_rows(items, asked[at[0] : at[1]] - items.number[0]))
     if parts:
         return join_columns(parts)
-    rows_of = [
-        _from_rows(connection, f"id IN ({', '.join(map(str, some))})")
-        for some in _chunks([tables.key(rank, number) for number in asked.tolist()])
-    ]
-    return join_columns(rows_of or [_from_rows(connection, "id < 0")])
+    keys = [tables.key(rank, number) for number in asked.tolist()]
+    rows = sorted(fetch_among(connection, tables.item, _ROW, "id", keys))
+    return _from_rows(connection, list(zip(*rows, strict=True)))
 
 
-def _from_rows(connection: Connection, where: str) -> ItemColumns:
-    names = ", ".join(_ROW)
-    found = fetch_columns(connection, f"SELECT {names} FROM item WHERE {where} ORDER BY id") or [[] for _ in _ROW]
-    row = dict(zip(_ROW, found, strict=True))
+def _from_rows(connection: Connection, columns: Sequence[Sequence[Any]]) -> ItemColumns:
+    """Items from columns of the table `item`, by `_ROW`; none where there are no rows."""
+    row = dict(zip(_ROW, columns or [[] for _ in _ROW], strict=True))
     states = unpack_states(np.array(row["states"], dtype=np.int64), 4)
     hashed, hashes = distinct(row["hash"])
     stats = numbers([row[name] for name in ("max", "min", "mean", "norm")], states)
@@ -150,7 +146,3 @@ def _derived_names(dump: RankDump) -> Iterable[str]:
     items, names, paths = dump.items, dump.nodes.names, dump.items.paths
     for node, role, path in zip(items.node.tolist(), items.role.tolist(), items.path.tolist(), strict=True):
         yield derived_name(names[node], role, paths[path] if path >= 0 else "")
-
-
-def _chunks(values: list[int]) -> Iterable[list[int]]:
-    return (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))

@@ -25,8 +25,7 @@ from dumpscope.index.pair_queries.difference_sources import Source, find_source
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, item_range, node_pair_rows, one_node_pair
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, unpack_makers
-from dumpscope.index.store.database import Database
-from dumpscope.index.store.texts import CHUNK
+from dumpscope.index.store.database import CHUNK, Database
 from dumpscope.texts import say
 
 Untold = Literal["not_dumped", "constant", "unstored", "golden_only"]

@@ -275,7 +275,7 @@ def with_phrases(text: str, said: str | None) -> str:
 
 def calls_digest(names: Iterable[str | None], *columns: NDArray[Any]) -> int:
     """Digest of calls in order: the same for ranks that make the same ones. columns: more of each, numbers"""
-    found = blake2b("\0".join(name or "" for name in names).encode("utf-8", "surrogatepass"), digest_size=8)
+    found = blake2b("\0".join([name or "" for name in names]).encode("utf-8", "surrogatepass"), digest_size=8)
     for column in columns:
         found.update(np.ascontiguousarray(column, np.int8).tobytes())
     return int.from_bytes(found.digest(), "little", signed=True)
