@@ -27,6 +27,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     literal,
+    text as sql_text,
 )
 
 from dumpscope.index.store.page import LAST_NUMBER
@@ -223,6 +224,8 @@ unit = Table(
     UniqueConstraint("comparison", "step", "rank"),
 )
 
+_NAMED: Final = sql_text("golden_name IS NOT NULL")
+
 node_pair = Table(
     "node_pair",
     metadata,
@@ -258,7 +261,7 @@ node_pair = Table(
     Column("ratio", Double, nullable=False, server_default="-1"),  # -1 where nothing was measured
     Column("inverse", Double),
     Index(None, "name", "id"),
-    Index(None, "golden_name", "id"),
+    Index(None, "golden_name", "id", sqlite_where=_NAMED, postgresql_where=_NAMED),
     Index(None, "label", "id"),
     Index(None, "verdict", "id"),
     Index(None, "cls", "id"),
@@ -303,7 +306,6 @@ item_pair = Table(
     Column("verdict", SmallInteger, nullable=False),
     Column("rule", SmallInteger, nullable=False),
     Column("severity", Double, nullable=False),
-    Index(None, "verdict", "id"),
 )
 
 producers = Table(

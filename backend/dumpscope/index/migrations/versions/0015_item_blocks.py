@@ -1,4 +1,4 @@
-"""Items of a rank as blocks of columns. Ranks that were stored before keep their rows in `item`."""
+"""Items of a rank as blocks of columns, and indexes without what nobody looks for. Ranks stored before keep rows in `item`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,20 @@ def upgrade() -> None:
         sa.Column("columns", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_item_block")),
     )
+    op.drop_index("ix_item_pair_verdict_id", "item_pair")
+    op.drop_index("ix_node_pair_golden_name_id", "node_pair")
+    there = sa.text("golden_name IS NOT NULL")
+    op.create_index(
+        "ix_node_pair_golden_name_id",
+        "node_pair",
+        ["golden_name", "id"],
+        sqlite_where=there,
+        postgresql_where=there,
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_node_pair_golden_name_id", "node_pair")
+    op.create_index("ix_node_pair_golden_name_id", "node_pair", ["golden_name", "id"])
+    op.create_index("ix_item_pair_verdict_id", "item_pair", ["verdict", "id"])
     op.drop_table("item_block")
