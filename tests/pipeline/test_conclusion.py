@@ -81,7 +81,13 @@ def test_a_comparison_of_one_rank_is_seen_to_move_before_it_is_measured(tmp_path
     seen: list[tuple[float, str]] = []
     run_comparison(work, comparison, progress=lambda *said: seen.append(said), cancelled=lambda: False)
     assert seen == sorted(seen, key=lambda said: said[0])
-    assert [text.split()[0].rstrip(";") for _, text in seen] == ["loading", "loading", "comparing", "looking", "storing"]
+    assert [text.split()[0].rstrip(";") for _, text in seen] == [
+        "loading",
+        "loading",
+        "comparing",
+        "looking",
+        "storing",
+    ]
     assert len({done for done, _ in seen}) == len(seen)
     found = get_comparison(work.database, comparison).answer
     assert found is not None
