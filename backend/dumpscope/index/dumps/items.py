@@ -19,13 +19,12 @@ from dumpscope.index.store.item_blocks import (
     finite_only,
     join_columns,
     pack_block,
-    take_rows,
     unpack_block,
 )
 from dumpscope.index.store.owners import Draft
 from dumpscope.index.store.texts import texts_by_id
 
-BLOCKS: Final = 64
+BLOCKS: Final = 256
 """Blocks of one transaction: some 2 MB."""
 
 _ROW: Final = (
@@ -79,13 +78,9 @@ def some_items(connection: Connection, rank: int, wanted: Iterable[int]) -> Item
     """Those of these numbers that there are, by number."""
     asked = np.unique(np.fromiter(wanted, np.int64))
     keys = [tables.key(rank, start) for start in np.unique(asked - asked % BLOCK).tolist()]
-    parts: list[ItemColumns] = []
-    for _, content in sorted(fetch_among(connection, tables.item_block, ("id", "columns"), "id", keys)):
-        items = unpack_block(bytes(content))
-        at = np.searchsorted(asked, [items.number[0], items.number[-1] + 1])
-        parts.append(take_rows(items, asked[at[0] : at[1]] - items.number[0]))
-    if parts:
-        return join_columns(parts)
+    blocks = sorted(fetch_among(connection, tables.item_block, ("id", "columns"), "id", keys))
+    if blocks:
+        return join_columns([unpack_block(bytes(content), asked) for _, content in blocks])
     keys = [tables.key(rank, number) for number in asked.tolist()]
     rows = sorted(fetch_among(connection, tables.item, _ROW, "id", keys))
     return _from_rows(connection, list(zip(*rows, strict=True)))

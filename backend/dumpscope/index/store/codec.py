@@ -36,10 +36,11 @@ def pack_states(states: UInt8) -> Int64:
     return packed
 
 
-def unpack_states(packed: Int64, width: int) -> UInt8:
-    """Inverse of pack_states: (n,) to (n, width)."""
-    shifts = np.arange(width, dtype=np.int64) * STATE_BITS
-    return (packed[:, None] >> shifts & 7).astype(np.uint8)
+def unpack_states(packed: NDArray[np.signedinteger[Any]], width: int) -> UInt8:
+    """Inverse of pack_states: (n,) to (n, width). Integers may have as few bytes as hold them."""
+    shifts = np.arange(0, width * STATE_BITS, STATE_BITS, dtype=packed.dtype)
+    states: UInt8 = (packed[:, None] >> shifts & packed.dtype.type(7)).astype(np.uint8)
+    return states
 
 
 def number_columns(values: Float64, states: UInt8) -> list[list[float | None]]:

@@ -20,7 +20,7 @@ from dumpscope.errors import DumpscopeError
 from dumpscope.index.store.codec import pack_states, unpack_states
 from dumpscope.texts import say
 
-BLOCK: Final = 4096
+BLOCK: Final = 1024
 """Items of a block; the last one of a rank may hold fewer. Blocks are found by it, so it never changes."""
 
 TEXTS: Final = ("path", "type", "dtype", "shape", "hash", "value", "data_name")
@@ -103,15 +103,18 @@ def pack_block(items: ItemColumns, rows: slice) -> bytes:
     return zlib.compress(b"".join(parts), _LEVEL)
 
 
-def unpack_block(block: bytes) -> ItemColumns:
-    """Inverse of pack_block. Raises DumpscopeError for a damaged one."""
+def unpack_block(block: bytes, wanted: Int64 | None = None) -> ItemColumns:
+    """Inverse of pack_block. wanted: only items of these numbers, rising; all where None
+
+    Raises DumpscopeError for a damaged one.
+    """
     try:
-        return _unpack(zlib.decompress(block))
+        return _unpack(zlib.decompress(block), wanted)
     except (zlib.error, ValueError, LookupError, TypeError) as error:
         raise DumpscopeError(say("index.item_block_damaged"), hint=say("index.register_dump_again")) from error
 
 
-def _unpack(content: bytes) -> ItemColumns:
+def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
     size = int(np.frombuffer(content, _SIZE, 1)[0])
     at = _SIZE.itemsize + size
     head = json.loads(content[_SIZE.itemsize : at])
@@ -123,6 +126,12 @@ def _unpack(content: bytes) -> ItemColumns:
             raise ValueError(word)
         columns.append(np.frombuffer(content, word, count, at))
         at += columns[-1].nbytes
+    first = head["first"]
+    rows: Any = slice(None)
+    if wanted is not None:
+        rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + count)] - first
+    node = head["node"] + np.cumsum(columns[0], dtype=np.int64)
+    columns = [column[rows] for column in columns]
     numbers = dict(zip((*_NUMBERS, *TEXTS), columns, strict=False))
     coded: dict[str, Any] = {
         name: Coded(codes=numbers[name].astype(np.int32), texts=texts)
@@ -131,14 +140,13 @@ def _unpack(content: bytes) -> ItemColumns:
     for column in coded.values():
         if len(column.codes) and column.codes.max() >= len(column.texts):
             raise ValueError("a code without its text")
-    first = head["first"]
     return ItemColumns(
-        number=np.arange(first, first + count, dtype=np.int64),
-        node=(head["node"] + np.cumsum(numbers["node"], dtype=np.int64)).astype(np.int32),
+        number=np.arange(first, first + count, dtype=np.int64)[rows],
+        node=node[rows].astype(np.int32),
         role=numbers["role"].astype(np.int8),
         kind=numbers["kind"].astype(np.int8),
         stats=np.stack([column.astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1),
-        states=unpack_states(numbers["states"].astype(np.int64), len(STATISTICS)),
+        states=unpack_states(numbers["states"], len(STATISTICS)),
         requires_grad=numbers["requires_grad"].astype(np.int8),
         **coded,
     )

@@ -87,12 +87,11 @@ def attribute_clause(connection: Connection, unit: StoredUnit, key: str, values:
     """key: module, line, dtype, shape or micro; any of the values. Raises UsageError.
 
     A page asks for its rows and for their number, and the next page again: the calls are found once."""
-    clause = _attribute(connection, unit, key, values)
     if unit.stamp is None:
-        return clause
+        return _attribute(connection, unit, key, values)
 
     def find() -> Int64:
-        own = _PAIR.id.between(*tables.key_range(unit.id))
+        own, clause = _PAIR.id.between(*tables.key_range(unit.id)), _attribute(connection, unit, key, values)
         return np.array(connection.execute(select(_PAIR.id).where(own, clause)).scalars().all(), np.int64)
 
     place = str(connection.engine.url), unit.stamp, unit.id, key, *values
