@@ -27,7 +27,8 @@ SHOWN = 3.0
 """Seconds after which an origin is named, be it provisional."""
 STORED = 0.6
 """Largest database, as a multiple of the JSON of both sides."""
-POLL = 0.05
+POLL = 0.2
+"""Seconds between two looks, which cost the server some milliseconds each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
