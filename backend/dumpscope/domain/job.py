@@ -43,7 +43,7 @@ class Job:
 
     @property
     def provisional(self) -> str | None:
-        """Node of the first origin by the stored statistics, while tensors are still being read; None where none is known."""
+        """Node of the first origin while tensors are still read, or the result is still stored; None where none is known."""
         return self.message.partition(PROVISIONAL_MARK)[2] or None
 
     @property

@@ -25,7 +25,7 @@ from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Work
 from dumpscope.texts import say
 
-WAIT_SECONDS: Final = 0.3
+WAIT_SECONDS: Final = 0.2
 READING: Final = 0.5
 """Part of a comparison's progress that reading its dumps takes, where it has to wait for them."""
 
