@@ -442,4 +442,20 @@ CREATE INDEX ix_delivery_webhook_serial ON delivery (webhook, serial);
 
 CREATE INDEX ix_delivery_due ON delivery (due);
 
-INSERT INTO alembic_version (version_num) VALUES ('0014');
+CREATE TABLE monitor (
+	serial INTEGER NOT NULL, 
+	id VARCHAR(32) NOT NULL, 
+	name TEXT NOT NULL, 
+	path TEXT NOT NULL, 
+	other TEXT, 
+	status VARCHAR(16) NOT NULL, 
+	job VARCHAR(32), 
+	error TEXT, 
+	answer TEXT, 
+	findings TEXT, 
+	created DOUBLE NOT NULL, 
+	CONSTRAINT pk_monitor PRIMARY KEY (serial), 
+	CONSTRAINT uq_monitor_id UNIQUE (id)
+);
+
+INSERT INTO alembic_version (version_num) VALUES ('0016');
