@@ -232,7 +232,8 @@ def test_a_map_shows_the_most_unusual_number_of_each_bin() -> None:
     assert np.isnan(found.scores[1, 0])
     assert (found.scores[1, 3], found.values[1, 3]) == (8, 0.125)
     assert (found.scores[2, 3], found.values[2, 3], found.worst.tolist()) == (np.inf, np.inf, [20, 8, np.inf])
-    assert found.heat[0].tolist() == pytest.approx([math.log(20) / math.log(100), math.log(2) / math.log(100), 0, 0, 0])
+    levels = [math.log(factor / 1.5) / math.log(100 / 1.5) for factor in (20, 2)]
+    assert found.heat[0].tolist() == pytest.approx([*levels, 0, 0, 0])
     cut = map_run(table, "norm", 5, (125, 125))
     assert (cut.bins, cut.values[1].tolist(), found.usual.tolist()) == (((125, 125),), [0.125], [1, 1, 1])
 

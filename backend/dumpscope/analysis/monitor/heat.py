@@ -19,6 +19,8 @@ from dumpscope.domain.monitor.tables import Bool, Float32, Float64, Int64, Metri
 
 SAMPLED: Final = 512
 """Steps, evenly spread, of which the median of a series is taken."""
+NOISE: Final = 1.5
+"""Factor from the median that every series has now and then: the heat of one run begins there."""
 FACTOR: Final = 100.0
 """Factor from the median at which the heat of one run is full."""
 FLOORS: Final = 1e4
@@ -32,7 +34,7 @@ class HeatMap:
 
     values: shape (P, B), the number of a bin farthest from the usual one, or the largest distance; NaN where it is none or absent
     scores: shape (P, B), at least 1: how many times farther than usual, inf where a number is not finite; NaN where nothing was
-    measured; usual: shape (P,), the median of each series, NaN for two runs; full: the score at which the heat is 1
+    measured; usual: shape (P,), the median of each series, NaN for two runs; none, full: scores at which the heat is 0 and 1
     """
 
     names: tuple[str, ...]
@@ -40,12 +42,13 @@ class HeatMap:
     values: Float64
     scores: Float64
     usual: Float64
+    none: float
     full: float
 
     @property
     def heat(self) -> Float64:
         """Scores from 0 (usual) to 1, by their logarithm; NaN where nothing was measured."""
-        found: Float64 = np.clip(np.log(self.scores) / np.log(self.full), 0.0, 1.0)
+        found: Float64 = np.clip(np.log(self.scores / self.none) / np.log(self.full / self.none), 0.0, 1.0)
         return found
 
     @property
@@ -78,7 +81,7 @@ def map_run(
     scores[bad] = np.inf
     values[bad] = np.where(np.isinf(highest[bad]), np.inf, np.nan)
     scores[~any_present] = np.nan
-    return HeatMap(names=table.names, bins=bins, values=values.T, scores=scores.T, usual=usual, full=FACTOR)
+    return HeatMap(names=table.names, bins=bins, values=values.T, scores=scores.T, usual=usual, none=NOISE, full=FACTOR)
 
 
 def map_pair(
@@ -103,7 +106,7 @@ def map_pair(
     scores = np.maximum(values / floor, 1.0)
     scores[np.isnan(values)] = np.nan
     usual = np.full(len(names), np.nan)
-    return HeatMap(names=names, bins=bins, values=values.T, scores=scores.T, usual=usual, full=FLOORS)
+    return HeatMap(names=names, bins=bins, values=values.T, scores=scores.T, usual=usual, none=1.0, full=FLOORS)
 
 
 def thin_curve(values: Float32 | Float64, points: int) -> Int64:
@@ -199,5 +202,11 @@ def _factor(sizes: Float64, usual: Float64) -> Float64:
 def _empty(names: Sequence[str], full: float) -> HeatMap:
     nothing = np.empty((len(names), 0))
     return HeatMap(
-        names=tuple(names), bins=(), values=nothing, scores=nothing, usual=np.full(len(names), np.nan), full=full
+        names=tuple(names),
+        bins=(),
+        values=nothing,
+        scores=nothing,
+        usual=np.full(len(names), np.nan),
+        none=1.0,
+        full=full,
     )
