@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from api.conftest import BASE, Client
+from api.conftest import BASE, Client, register
 from dumpscope.api.app import create_app
 from dumpscope.pipeline.monitor import open_runs
 from dumpscope.settings import Settings
@@ -77,7 +78,13 @@ def test_the_findings_name_step_and_series_of_the_planted_fault(client: Client, 
     assert found["said"][0]["id"] == "monitor.parts"
 
 
-def test_the_runs_tell_ranks_steps_and_metrics(client: Client, pair: str) -> None:
+def test_the_runs_tell_ranks_steps_metrics_and_the_dumps_beside_them(
+    client: Client, pair: str, root: Path, dumps: Path
+) -> None:
+    shutil.copytree(dumps / "golden", root / "dumped")
+    dump = register(client, root / "dumped")
+    while client.get(f"/api/dumps/{dump}").json()["status"] == "pending":
+        time.sleep(0.02)
     found = client.get(f"{pair}/runs").json()
     (rank,) = found["run"]["ranks"]
     assert (rank["rank"], rank["first_step"], rank["last_step"], found["grown"]) == (0, 0, 47, False)
@@ -85,6 +92,7 @@ def test_the_runs_tell_ranks_steps_and_metrics(client: Client, pair: str) -> Non
     assert metrics["grad_reduced"]["statistics"] == ["norm", "min", "max", "mean", "zeros", "nans"]
     assert metrics["loss"] == {"metric": "loss", "statistics": ["norm"], "scalar": True}
     assert found["other"]["tool"] == "dumpscope"
+    assert found["dumps"] == [{"id": dump, "name": "dumped", "steps": [0, 1]}]
 
 
 def test_the_map_of_distances_begins_with_the_series_that_leaves(client: Client, pair: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError
+from dumpscope.readers.monitors import own_files
 from dumpscope.readers.monitors.opening import FollowedRun, open_monitor
 from dumpscope_format.monitor import FIRST_LINE, Group, Layout, header_frame, layout_frame, values_frame
 
@@ -59,10 +60,12 @@ def test_any_damage_leaves_the_other_steps_as_they_are(
     }[kind]
     path = tmp_path_factory.mktemp("damage") / "rank0.monitor"
     path.write_bytes(damaged)
-    try:
-        run = open_monitor(path)
-    except DumpscopeError:
-        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_files, "PIECE", data.draw(st.sampled_from([33, 200, 1 << 20])))
+        try:
+            run = open_monitor(path)
+        except DumpscopeError:
+            return
     found = run.ranks[0].load("grad_reduced")
     for row, step in enumerate(found.steps.tolist()):
         names = [found.names.index(name) for name in ("b", "a")]
@@ -148,7 +151,9 @@ def test_a_run_that_grows_is_read_on_from_its_last_whole_frame(tmp_path: Path) -
     assert (first.ranks[0].last_step, followed.look() is first) == (2, True)
     with path.open("ab") as file:
         file.write(whole[start + 11 :])
-    later = followed.look()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_files, "PIECE", 50)
+        later = followed.look()
     assert (later.ranks[0].last_step, later.problems) == (STEPS - 1, ())
     np.testing.assert_array_equal(
         later.ranks[0].load("grad_reduced").values, open_monitor(tmp_path).ranks[0].load("grad_reduced").values

@@ -68,8 +68,8 @@ def say_divergences(divergences: Sequence[RankedDivergence], target: str, golden
     return said
 
 
-def say_anomalies(anomalies: Sequence[RankedAnomaly]) -> list[Phrase]:
-    """How many anomalies there are, and the gravest of them."""
+def say_anomalies(anomalies: Sequence[RankedAnomaly], ranks: int) -> list[Phrase]:
+    """How many anomalies there are, and the gravest of them. ranks: of the run"""
     if not anomalies:
         return [phrase("monitor.no_anomaly")]
     rank, worst = anomalies[0]
@@ -79,7 +79,7 @@ def say_anomalies(anomalies: Sequence[RankedAnomaly]) -> list[Phrase]:
         series=worst.name or [phrase("monitor.many_series", count=worst.series)], metric=metric_words(worst.metric),
         value=number(worst.value), usual=number(worst.usual),
     )  # fmt: skip
-    return [said] if rank is None else [said, phrase("monitor.anomaly_rank", rank=rank)]
+    return [said] if rank is None or ranks < 2 else [said, phrase("monitor.anomaly_rank", rank=rank)]
 
 
 def say_stray(one: StrayRank) -> Phrase:

@@ -36,13 +36,15 @@ export function useMonitor(id: string) {
   });
 }
 
-/** Ranks, steps and metrics of both runs, which may grow. */
-export function useMonitorRuns(id: string) {
+/** Ranks, steps and metrics of both runs, which may grow; whether they have since they were examined. */
+export function useMonitorRuns(id: string, examined: string | null, enabled: boolean) {
   return useQuery({
-    queryKey: [NOUN, "runs", id],
+    queryKey: [NOUN, "runs", id, examined],
     queryFn: ({ signal }) =>
       readReply(api().GET("/api/monitors/{monitor_id}/runs", { params: { path: { monitor_id: id } }, signal })),
     refetchInterval: ({ state }) => (state.error ? false : LOOK_MS),
+    enabled,
+    placeholderData: keepPreviousData,
   });
 }
 

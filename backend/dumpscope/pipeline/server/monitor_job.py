@@ -74,7 +74,7 @@ def answer_of(found: Examined) -> Answer:
         said += say_divergences([(one.rank, one.divergence) for one in found.divergences], *names)
     said += [say_stray(one) for one in found.strays[:1]]
     if anomalies or found.golden is None:
-        said += say_anomalies(anomalies)
+        said += say_anomalies(anomalies, len(found.target.ranks))
     parts = found.parts
     problems = [*found.target.problems, *(found.golden.problems if found.golden is not None else ())]
     answer = {

@@ -33,6 +33,8 @@ from dumpscope_format.monitor import (
 from dumpscope_format.paths import rank_number
 
 SIZE_LIMIT: Final = 16 << 30
+PIECE: Final = 32 << 20
+"""Bytes of a file in memory at once; more where a frame is longer, or where there is none."""
 CELL_LIMIT: Final = 1 << 30
 """Numbers of one table."""
 
@@ -112,25 +114,33 @@ class RankFiles:
             if part.own is not None and (own != part.own or size < part.end):
                 raise UnreadableError(say("monitor.file_replaced"), where=part.path)
             stream.seek(part.end)
-            data = stream.readall()  # type: ignore[attr-defined]
-        begin = 0
-        if part.own is None:
-            if not data.startswith(FIRST_LINE):
-                raise UnreadableError(say("monitor.no_monitor_file"), where=part.path)
-            begin = len(FIRST_LINE)
-        base, end = part.end, begin
-        for frame in find_frames(data, begin):
-            part.lost += frame_start(frame) - end
-            end = frame.start + frame.size
-            self._take(number, part, frame, data[frame.start : end], base + frame.start)
-        part.own, part.end = own, base + end
+            if part.own is None:
+                if stream.read(len(FIRST_LINE)) != FIRST_LINE:
+                    raise UnreadableError(say("monitor.no_monitor_file"), where=part.path)
+                part.end = len(FIRST_LINE)
+            part.own = own
+            self._read_frames(number, part, stream)
 
-    def _take(self, number: int, part: _Part, frame: Frame, payload: bytes, start: int) -> None:
+    def _read_frames(self, number: int, part: _Part, stream: BinaryIO) -> None:
+        """Read from `part.end` on, in pieces. What no frame was found in is read once more with as much again behind it."""
+        rest, piece = b"", PIECE
+        while more := stream.read(piece):
+            data = memoryview(rest + more)
+            end = 0
+            for frame in find_frames(data):
+                part.lost += frame_start(frame) - end
+                end = frame.start + frame.size
+                self._take(number, part, frame, data[frame.start : end], part.end + frame.start)
+            part.end += end
+            rest = bytes(data[end:])
+            piece = PIECE if end else 2 * len(rest)
+
+    def _take(self, number: int, part: _Part, frame: Frame, payload: memoryview, start: int) -> None:
         """Note what a frame holds. start: offset of its payload in the file"""
         if frame.kind == HEADER:
-            self._facts = _facts(payload) or self._facts
+            self._facts = _facts(bytes(payload)) or self._facts
         elif frame.kind == LAYOUT:
-            _add_layout(part.layouts, payload, part.path, part.problems)
+            _add_layout(part.layouts, bytes(payload), part.path, part.problems)
         elif frame.kind == VALUES:
             layout = _layout_of(part.layouts, frame, payload)
             if layout is None:
@@ -170,7 +180,7 @@ def _add_layout(layouts: dict[int, Layout], payload: bytes, path: str, problems:
     layouts[layout.number] = layout
 
 
-def _layout_of(layouts: Mapping[int, Layout], frame: Frame, payload: bytes) -> Layout | None:
+def _layout_of(layouts: Mapping[int, Layout], frame: Frame, payload: memoryview) -> Layout | None:
     """The layout of a value frame, None where it does not fit."""
     try:
         layout = layouts.get(layout_number(payload))

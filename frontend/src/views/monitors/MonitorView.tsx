@@ -49,16 +49,15 @@ export function MonitorView({ id }: { id: string }) {
 }
 
 function Body({ row }: { row: Monitor }) {
-  const runs = useMonitorRuns(row.id);
+  const unread = row.status === "failed" && row.examined === null;
+  const runs = useMonitorRuns(row.id, row.examined, !unread);
   const findings = useMonitorFindings(row.id, row.examined);
-  useAgain(row, runs.data?.grown ?? false);
+  useAgain(row, !runs.isPlaceholderData && (runs.data?.grown ?? false));
   return (
     <>
       <Answer row={row} runs={runs.data} findings={findings.data} />
-      {runs.isPending && <Loading />}
-      {runs.error && !runs.data && row.status !== "failed" && (
-        <Failure problem={runs.error} onRetry={() => void runs.refetch()} />
-      )}
+      {runs.isLoading && <Loading />}
+      {runs.error && !runs.data && <Failure problem={runs.error} onRetry={() => void runs.refetch()} />}
       {runs.data && (row.examined === null || findings.data !== undefined) && (
         <Panels row={row} runs={runs.data} findings={findings.data} />
       )}
