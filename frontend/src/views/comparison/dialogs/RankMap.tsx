@@ -11,7 +11,7 @@ import { RankTable } from "../../../widgets/tensors/RankTable";
 import { TrendPanel } from "../../../widgets/tensors/TrendPanel";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
-import { Across, VerdictLegend } from "./Trends";
+import { Across, useGoToCell, VerdictLegend } from "./Trends";
 
 /** Letters of a row of the map. */
 const WORDS: Record<string, string> = { y: "yes", w: "warning", n: "no", "?": "n/a" };
@@ -21,7 +21,8 @@ export function RankMap() {
   const { t } = useTranslation();
   const { id: comparison } = useShownComparison();
   const { summary } = useResult();
-  const { unit, selected, update } = useSelection();
+  const { unit, selected } = useSelection();
+  const goTo = useGoToCell();
   const [text, setText] = useState("");
   const step = unit?.step ?? 0;
   const found = useRankMap(comparison, { step, q: useDebounced(text.trim(), 250) }, unit !== null);
@@ -39,7 +40,7 @@ export function RankMap() {
         label={`${row.name}: ${label}`}
         title={label}
         current={selected === row.name && unit?.rank === rank}
-        onClick={() => update({ step, rank, node: row.name, dialog: null })}
+        onClick={() => goTo(step, rank, row.name)}
       />
     );
   };
