@@ -104,6 +104,11 @@ def test_what_stands_out_is_listed_sorted_and_shown(
 ) -> None:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.goto(server.url)
+    page.get_by_test_id("monitor-path").fill(str(runs))
+    page.get_by_test_id("start-monitor").click()
+    expect(page.get_by_test_id("failure")).to_contain_text("name the folder that Monitor got")
+    expect(page.get_by_test_id("examine-again")).to_be_visible()
+    page.get_by_role("link", name="Back to the start").click()
     page.get_by_test_id("monitor-path").fill(str(runs / "spiky"))
     page.get_by_test_id("start-monitor").click()
     expect(page.get_by_test_id("monitor-summary")).to_contain_text("2 anomalies, the gravest: spike at step 50")

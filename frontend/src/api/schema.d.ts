@@ -3972,8 +3972,7 @@ export interface components {
              *       "compare",
              *       "rejudge",
              *       "precheck",
-             *       "checkpoints",
-             *       "monitor"
+             *       "checkpoints"
              *     ]
              */
             kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints" | "monitor")[];
