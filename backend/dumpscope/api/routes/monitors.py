@@ -104,7 +104,7 @@ def one(monitor_id: Id, state: Shared) -> Response:
 def again(monitor_id: Id, state: Shared) -> Response:
     """Examine what has been written since; the job that runs already, if there is one. Earlier findings stay until it ends."""
     row = get_monitor(state.database, monitor_id)
-    if row.status == "pending" and row.job is not None:
+    if row.status == "pending" and row.job is not None and not state.jobs.get(row.job).over:
         return _accepted(row.id, row.job)
     change_monitor(state.database, row.id, status="pending", error=None)
     return _submit(state, row)
