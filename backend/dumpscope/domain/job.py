@@ -10,8 +10,9 @@ JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 PROVISIONAL_MARK: Final = "; provisional: "
 """Stands in a stored message between what is done and the node of the first origin by statistics."""
 
-JobKind = Literal["ingest", "update", "compare", "rejudge", "precheck", "checkpoints"]
-"""read a dump, read what is new in it, compare, judge again by another policy, run calls alone"""
+JobKind = Literal["ingest", "update", "compare", "rejudge", "precheck", "checkpoints", "monitor"]
+"""read a dump, read what is new in it, compare, judge again by another policy, run calls alone, compare checkpoints, examine a
+monitored run"""
 JobEnd = Literal["done", "failed", "cancelled"]
 
 FINISHED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})

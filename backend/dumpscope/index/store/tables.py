@@ -497,6 +497,22 @@ checkpoint_tensor = Table(
     Index(None, "diff", "state", "number"),
 )
 
+monitor = Table(
+    "monitor",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("other", Text),  # path of the run that it is compared with
+    Column("status", String(16), nullable=False),  # of the last examination
+    Column("job", String(32)),
+    Column("error", Text),
+    Column("answer", Text),  # JSON of the last examination that ended, in short (pipeline.server.monitor_job)
+    Column("findings", Text),  # JSON of all that it found
+    Column("created", Double, nullable=False),
+)
+
 webhook = Table(
     "webhook",
     metadata,

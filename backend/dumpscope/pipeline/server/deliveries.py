@@ -19,6 +19,7 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.checkpoints.catalogue import get_checkpoint_diff
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dumps.catalogue import get_dump
+from dumpscope.index.monitors.catalogue import get_monitor
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.index.store.webhooks import (
@@ -42,7 +43,7 @@ GIVEN_UP: Final = 86400.0
 """Seconds after which nothing is tried any more."""
 LONGEST_TEXT: Final = 2000
 COMPARED: Final = ("compare", "rejudge")
-"""Kinds of jobs about a comparison of dumps; but for those about checkpoints, the others are about a dump."""
+"""Kinds of jobs about a comparison of dumps; but for those about checkpoints and monitored runs, the others are about a dump."""
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +157,9 @@ class Deliveries(Rounds):
             elif kind == "checkpoints":
                 diff = get_checkpoint_diff(self._database, job.subject)
                 body |= {"name": diff.name, "link": f"{hook.home}/checkpoints/{diff.id}"}
+            elif kind == "monitor":
+                monitor = get_monitor(self._database, job.subject)
+                body |= {"name": monitor.name, "link": f"{hook.home}/monitors/{monitor.id}"}
             else:
                 dump = get_dump(self._database, job.subject)
                 body |= {"name": dump.name, "link": f"{hook.home}/dumps/{dump.id}"}

@@ -3,9 +3,11 @@ import { useRankMap } from "../../../api/trends";
 import type { RankMapRow } from "../../../api/types";
 import { verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatReal } from "../../../base/numbers/format";
+import { heatOf } from "../../../base/numbers/heat";
 import { useTranslation } from "../../../texts/useTranslation";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
-import { HeatCell, RankTable } from "../../../widgets/tensors/RankTable";
+import { HeatCell } from "../../../widgets/tensors/HeatTable";
+import { RankTable } from "../../../widgets/tensors/RankTable";
 import { TrendPanel } from "../../../widgets/tensors/TrendPanel";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
@@ -34,7 +36,7 @@ export function RankMap() {
       <HeatCell
         glyph={verdictCell(word).glyph}
         bad={word === "no"}
-        score={score}
+        heat={heatOf(score)}
         label={`${row.name}: ${label}`}
         title={label}
         current={selected === row.name && unit?.rank === rank}
