@@ -26,7 +26,7 @@ from dumpscope.index.dumps.load_rank import load_rank
 from dumpscope.index.dumps.store_rank import store_dump_rank
 from dumpscope.index.pair_queries.dataflow import node_flow
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs
-from dumpscope.index.store import tables
+from dumpscope.index.store import codec, tables
 from dumpscope.index.store.codec import number_columns, pack_states
 from dumpscope.index.store.database import Database, insert
 from dumpscope.index.store.item_blocks import BLOCK, TEXTS, Coded, ItemColumns, join_columns, pack_block, unpack_block
@@ -175,3 +175,11 @@ def test_items_survive_packing_into_blocks_of_any_size(items: list[dict[str, Any
         for row in range(len(items)):
             assert one.at(row) == other.at(row)
             assert one.at(row) is not None or one.codes[row] == other.codes[row]
+
+
+def test_a_few_bytes_do_not_become_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "INFLATED_LIMIT", 1000)
+    assert codec.inflate(zlib.compress(bytes(1000))) == bytes(1000)
+    for wrong in (zlib.compress(bytes(1001)), zlib.compress(bytes(900))[:-5], b"no stream"):
+        with pytest.raises(zlib.error):
+            codec.inflate(wrong)

@@ -55,7 +55,7 @@ def first_outputs(connection: Connection, rank: int, nodes: Iterable[int]) -> di
     if not keys:
         return {}
     own = select(entry.first_item, entry.item_count).where(entry.id.in_(keys), entry.item_count > 0)
-    numbers = [number for start, count in connection.execute(own).tuples() for number in range(start, start + count)]
+    numbers = [number for start, count in connection.execute(own) for number in range(start, start + count)]
     items = some_items(connection, rank, numbers)
     outputs = np.flatnonzero(np.isin(items.role, OUTPUTS) & (items.kind == Kind.TENSOR))
     whose, first = np.unique(items.node[outputs], return_index=True)

@@ -24,6 +24,9 @@ DERIVED_SUFFIXES: Final = (".pt", ".npy")
 PROBLEM_LIMIT: Final = 1000
 """Problems kept per dump and per comparison; beyond that only their number is."""
 
+INFLATED_LIMIT: Final = 1 << 30
+"""Bytes that one compressed value may become."""
+
 HISTOGRAM_BINS: Final = len(ERROR_BINS) + 2
 STATE_BITS: Final = 3
 _COUNT_MASK: Final = (1 << 56) - 1
@@ -137,6 +140,18 @@ def unpack_histograms(data: bytes | None) -> tuple[tuple[int, ...], tuple[int, .
     return tuple(both[:HISTOGRAM_BINS]), tuple(both[HISTOGRAM_BINS:])
 
 
+def inflate(data: bytes) -> bytes:
+    """What zlib compressed. A result file comes from anybody, so there is a limit to what becomes of a few bytes of it.
+
+    Raises zlib.error for anything else, and beyond INFLATED_LIMIT.
+    """
+    machine = zlib.decompressobj()
+    content = machine.decompress(data, INFLATED_LIMIT + 1)
+    if not machine.eof or len(content) > INFLATED_LIMIT:
+        raise zlib.error("cut off, or beyond the limit")
+    return content
+
+
 def pack_makers(pair: Int32, received: Int64, handed: Int64) -> bytes:
     """A unit's data flow (see `analysis.makers.Trace`), compressed: some hundredths of a byte an item where layers repeat.
 
@@ -150,7 +165,7 @@ def pack_makers(pair: Int32, received: Int64, handed: Int64) -> bytes:
 
 def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
     """Inverse of pack_makers: (pair, received, handed)."""
-    numbers = np.frombuffer(zlib.decompress(data), "<i4")
+    numbers = np.frombuffer(inflate(data), "<i4")
     nodes = int(numbers[0])
     pair = np.repeat(np.arange(nodes, dtype=np.int32), numbers[1 : nodes + 1])
     distance = numbers[nodes + 1 :]
@@ -168,7 +183,7 @@ def pack_spread(spread: Spread) -> bytes:
 
 def unpack_spread(data: bytes) -> Spread:
     """Inverse of pack_spread."""
-    content = zlib.decompress(data)
+    content = inflate(data)
     edges, nodes = np.frombuffer(content, "<i4", 2).tolist()
     numbers = np.frombuffer(content, "<i4", 2 * edges, 8)
     reader = np.cumsum(numbers[:edges], dtype=np.int32)
@@ -186,7 +201,7 @@ def pack_producers(producer: Int32, inferred: Int32) -> bytes:
 
 def unpack_producers(data: bytes) -> tuple[Int32, Int32]:
     """(producer, told) of each item: the record that the dump names, and the same where it names one, else told by values."""
-    distance = np.frombuffer(zlib.decompress(data), "<i4")
+    distance = np.frombuffer(inflate(data), "<i4")
     place = np.arange(len(distance), dtype=np.int32)
     producer = np.where(distance > 0, place - distance, -1).astype(np.int32)
     return producer, np.where(distance != 0, place - np.abs(distance), -1).astype(np.int32)

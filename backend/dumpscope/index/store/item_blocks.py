@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.records import STATISTICS, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.errors import DumpscopeError
-from dumpscope.index.store.codec import pack_states, unpack_states
+from dumpscope.index.store.codec import inflate, pack_states, unpack_states
 from dumpscope.texts import say
 
 BLOCK: Final = 1024
@@ -109,7 +109,7 @@ def unpack_block(block: bytes, wanted: Int64 | None = None) -> ItemColumns:
     Raises DumpscopeError for a damaged one.
     """
     try:
-        return _unpack(zlib.decompress(block), wanted)
+        return _unpack(inflate(block), wanted)
     except (zlib.error, ValueError, LookupError, TypeError) as error:
         raise DumpscopeError(say("index.item_block_damaged"), hint=say("index.register_dump_again")) from error
 
