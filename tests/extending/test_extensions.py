@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,10 @@ def test_an_extension_that_cannot_be_imported_names_its_package(
 def test_packages_that_are_no_folders_are_left_to_importlib(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(
+        sys, "path", [str(tmp_path)]
+    )  # other tests of this process may have brought packages and finders
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
     assert not extensions.declared.__wrapped__()
     if place == "finder":
         finder = type("Finder", (), {"find_distributions": None, "find_spec": lambda *_: None})
