@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask, finished, known, register, start
 from ui.expecting import expect
 
@@ -121,7 +121,7 @@ def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Serv
 
 
 def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContext, server: Server) -> None:
-    page = context.new_page()  # the 404 is logged by the browser, so not the strict page
+    page = new_page(context)  # the 404 is logged by the browser, so not the strict page
     for noun in ("comparisons", "dumps"):
         page.goto(f"{server.url}/{noun}/nothing")
         expect(page.get_by_test_id("failure")).to_contain_text("It may have been deleted")
