@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page
+from warm_python import DUMPSCOPE, warm_python
 
 from ui.conftest import Server, new_page
 from ui.driving import ask, finished, known, register, start
@@ -139,7 +139,7 @@ def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContex
 def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
     page: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
-    command = [sys.executable, "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
+    command = [warm_python(DUMPSCOPE), "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     assert told.stdout.startswith(says)
     page.goto(known(server, dumps / target, dumps / golden))
