@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,11 +122,19 @@ YAML = {
 }
 
 
+@pytest.fixture(scope="module")
+def opened(servers: Callable[[str], Client], dumps: Path) -> tuple[Client, str]:
+    """A server and the id of a dump that it has read."""
+    server = servers("sqlite")
+    dump = register(server, dumps / "golden")
+    settled(server, f"/api/dumps/{dump}")
+    return server, dump
+
+
 @pytest.mark.parametrize("option", ["policy", "fusion", "data_mapping", "layer_mapping", "parallel"])
 @pytest.mark.parametrize("kind", YAML)
-def test_yaml_that_would_take_long_is_refused_at_once(client: Client, dumps: Path, kind: str, option: str) -> None:
-    dump = register(client, dumps / "golden")
-    settled(client, f"/api/dumps/{dump}")
+def test_yaml_that_would_take_long_is_refused_at_once(opened: tuple[Client, str], kind: str, option: str) -> None:
+    client, dump = opened
     text, status = YAML[kind]
     begun = time.process_time()
     reply = client.post("/api/comparisons", json={"target": dump, "golden": dump, "options": {option: text}})

@@ -17,7 +17,11 @@ from capture.peer_runs import Case
 
 TESTS = Path(__file__).parents[1]
 TIMEOUT = 600
-IMPORTED = {"dumpscope": "torch,torch._dynamo", "msprobe": "torch,torch._dynamo,msprobe.pytorch"}
+IMPORTED = {
+    "dumpscope": "torch,torch._dynamo",
+    "msprobe": "torch,torch._dynamo,torch._subclasses.schema_check_mode,msprobe.pytorch,"
+    "msprobe.pytorch.dump.api_dump.api_risk_level,msprobe.core.dump.data_dump.data_processor.pytorch_processor",
+}
 """Engine -> what its processes have imported already."""
 MSPROBE = "import sys; from msprobe.msprobe import main; sys.exit(main())"
 """The command msprobe as a program."""

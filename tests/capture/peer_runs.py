@@ -24,7 +24,8 @@ DISTRIBUTED = {"ddp": dist_models.run, "dtensor": dist_models.shard, "fsdp2": di
 
 
 class Case(TypedDict):
-    """model: a name `peer_models.build` or `DISTRIBUTED` knows; the dump goes to FOLDER/{name}; section: more keys of the task"""
+    """model: a name `peer_models.build` or `DISTRIBUTED` knows; the dump goes to FOLDER/{name}; section: more keys of the task;
+    steps: of a model of one process (2)"""
 
     name: str
     model: str
@@ -33,6 +34,7 @@ class Case(TypedDict):
     summary: str
     risk: str
     section: NotRequired[dict[str, Any]]
+    steps: NotRequired[int]
 
 
 def config(engine: str, case: Case, folder: Path) -> str:
@@ -51,7 +53,7 @@ def config(engine: str, case: Case, folder: Path) -> str:
 def run(make: Callable[[str], Any], engine: str, case: Case, folder: Path) -> None:
     debugger = make(config(engine, case, folder))
     if case["model"] not in DISTRIBUTED:
-        peer_models.train(case["model"], debugger)
+        peer_models.train(case["model"], debugger, case.get("steps", 2))
         return
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     dist.init_process_group("gloo", init_method=f"file://{folder}/{case['name']}.store", rank=rank, world_size=size)

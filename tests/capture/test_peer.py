@@ -37,7 +37,7 @@ def stored_cases() -> dict[str, Any]:
 def test_nodes_order_items_and_numbers_are_msprobes(make: Any, read: Any, stored: dict[str, Any], case: str) -> None:
     name, level, risk, step = case.split("-")
     debugger = make(level=level, risk_level=risk, backward="msprobe", numbering="msprobe")
-    peer_models.train(name, debugger)
+    peer_models.train(name, debugger, int(step) + 1)
     check_step(name, risk, read(int(step)), stored[case], REMAINDERS if name == "arithmetic" else OTHER_MACHINE)
 
 

@@ -244,6 +244,7 @@ def test_a_graph_with_buffers_inner_graphs_and_switches_runs(
     assert all("aot_eager" in names for names in found["matches"].values())
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.timeout(900)  # it compiles five times with a C++ compiler
 def test_a_wrong_lowering_of_inductor_is_named(make: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def wave(x: torch.Tensor) -> torch.Tensor:
@@ -294,6 +295,7 @@ def test_statistics_say_which_config_records_the_tensors(
     assert '{"task": "tensor", "tensor": {"list": ["Compiled.Net.0"]}}' in told
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_command_runs_a_region_at_once(
     record: Callable[..., Path], prelude: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,7 +49,7 @@ def test_what_is_stored_is_what_msprobe_records(tmp_path: Path) -> None:
     stored = _cases()
     runs = [
         Case(name=f"s{n}", model="blocks", level=case["level"], task="statistics", summary="statistics", risk="FOCUS",
-             section=case["section"])
+             section=case["section"], steps=1)
         for n, case in enumerate(stored)
     ]  # fmt: skip
     launch("msprobe", tmp_path, runs, PEER)

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+
+from warm_python import warm_python  # noqa: E402
 
 from dumpscope.readers import discover, read_rank  # noqa: E402
 from dumpscope.readers.tensors.torch_file import load  # noqa: E402
@@ -437,6 +438,6 @@ call(2)
 sink.close()
 """
     folder = tmp_path / "step0" / "rank0"
-    subprocess.run([sys.executable, "-c", script, str(folder)], check=True, timeout=120)
+    subprocess.run([warm_python(), "-c", script, str(folder)], check=True, timeout=120)
     assert list(json.loads((folder / "dump.json").read_text())["data"]) == ["Torch.f.0.forward", "Torch.f.2.forward"]
     assert len(list((folder / "dump_tensor_data").iterdir())) == 2

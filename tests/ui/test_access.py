@@ -29,7 +29,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[S
 
 
 def test_a_page_without_the_token_says_how_to_log_in(context: BrowserContext, guarded: Server) -> None:
-    page = context.new_page()  # the 401 is logged by the browser, so not the strict page
+    page = new_page(context)  # the 401 is logged by the browser, so not the strict page
     reply = page.goto(guarded.url)
     assert reply is not None
     assert reply.status == 401

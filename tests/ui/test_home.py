@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask
 from ui.expecting import expect
 
@@ -127,7 +127,7 @@ def test_the_sample_opens_at_one_click_and_the_last_result_at_another(page: Page
 
 
 def test_a_wrong_path_is_told_where_it_was_pasted(context: BrowserContext, server: Server, dumps: Path) -> None:
-    page = context.new_page()  # the 404 is logged by the browser, so not the strict page
+    page = new_page(context)  # the 404 is logged by the browser, so not the strict page
     page.goto(server.url)
     page.get_by_test_id("target").fill(str(dumps / "nowhere"))
     page.get_by_role("option").filter(has_text="read this path").click()

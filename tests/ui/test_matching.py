@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask, finished, pick, register
 from ui.expecting import expect
 
@@ -160,8 +160,10 @@ def test_rename_rules_are_tried_before_anything_is_compared(page: Page, server: 
     assert rules == ["layers\\.(\\d+)\\.ffn=layers.\\1.mlp", "nothing=else"]
 
 
-def test_a_rule_that_cannot_be_read_is_told_where_it_was_written(context: object, server: Server, dumps: Path) -> None:
-    page = context.new_page()  # type: ignore[attr-defined]  # the 400 is logged by the browser, so not the strict page
+def test_a_rule_that_cannot_be_read_is_told_where_it_was_written(
+    context: BrowserContext, server: Server, dumps: Path
+) -> None:
+    page = new_page(context)  # the 400 is logged by the browser, so not the strict page
     page.goto(server.url)
     for side in ("target", "golden"):
         register(page, dumps / "golden")

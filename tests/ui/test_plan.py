@@ -7,10 +7,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page
 
 from dumpscope.parallel.plan import parse_plan
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask, finished, pick, register
 from ui.expecting import expect
 
@@ -101,9 +101,9 @@ def test_sizes_and_roles_are_laid_out_before_anything_is_compared(page: Page, se
 
 
 def test_a_plan_that_cannot_be_is_told_with_its_place_and_its_remedy(
-    context: object, server: Server, splits: Path
+    context: BrowserContext, server: Server, splits: Path
 ) -> None:
-    page = context.new_page()  # type: ignore[attr-defined]  # the 400 is logged by the browser, so not the strict page
+    page = new_page(context)  # the 400 is logged by the browser, so not the strict page
     open_plan(page, server, splits / "tp2pp2", splits / "whole")
     page.get_by_test_id("plan-target-tp").fill("3")
     page.get_by_test_id("plan-lay-out").click()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask, finished
 from ui.expecting import expect
 
@@ -38,7 +38,7 @@ def test_a_policy_of_ones_own_is_tried_and_then_used(page: Page, server: Server,
 
 
 def test_what_is_no_policy_is_said_by_key_and_value(context: BrowserContext, server: Server, dumps: Path) -> None:
-    page = context.new_page()
+    page = new_page(context)
     page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden") + "?do=policy")
     dialog = page.get_by_test_id("policies")
     dialog.get_by_text("own", exact=True).click()

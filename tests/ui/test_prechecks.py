@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
+from warm_python import warm_python
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.precheck import STATE
@@ -35,7 +35,7 @@ def checked(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lending(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Server]:
     """A server with a Python that has torch."""
-    running = Server(tmp_path_factory.mktemp("lending") / "data", dumps, DUMPSCOPE_PYTHON=sys.executable)
+    running = Server(tmp_path_factory.mktemp("lending") / "data", dumps, DUMPSCOPE_PYTHON=warm_python())
     yield running
     running.stop()
 

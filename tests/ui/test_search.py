@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import known
 from ui.expecting import expect
 
@@ -67,7 +67,7 @@ def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path
 def test_what_is_no_search_is_said_with_place_and_remedy_while_the_list_stays(
     context: BrowserContext, address: str
 ) -> None:
-    page = context.new_page()
+    page = new_page(context)
     page.goto(address)
     page.get_by_test_id("search").fill("softmax")
     expect(page.get_by_test_id("total")).to_have_text("4 calls match")
@@ -108,7 +108,7 @@ def test_calls_are_found_by_expression_and_by_what_they_are_made_of(
 
 
 def test_the_fault_of_an_expression_is_said_with_its_place(context: BrowserContext, address: str) -> None:
-    page = context.new_page()  # the browser logs the 400
+    page = new_page(context)  # the browser logs the 400
     page.goto(address)
     page.get_by_test_id("search").fill("gelu /soft(max/")
     refused = page.get_by_test_id("search-refused")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page
+from warm_python import DUMPSCOPE, warm_python
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask, finished, known, register, start
 from ui.expecting import expect
 
@@ -121,7 +121,7 @@ def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Serv
 
 
 def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContext, server: Server) -> None:
-    page = context.new_page()  # the 404 is logged by the browser, so not the strict page
+    page = new_page(context)  # the 404 is logged by the browser, so not the strict page
     for noun in ("comparisons", "dumps"):
         page.goto(f"{server.url}/{noun}/nothing")
         expect(page.get_by_test_id("failure")).to_contain_text("It may have been deleted")
@@ -139,7 +139,7 @@ def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContex
 def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
     page: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
-    command = [sys.executable, "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
+    command = [warm_python(DUMPSCOPE), "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     assert told.stdout.startswith(says)
     page.goto(known(server, dumps / target, dumps / golden))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import PATIENCE, Server
+from ui.conftest import PATIENCE, Server, new_page
 from ui.driving import compare, known
 from ui.expecting import expect
 
@@ -202,14 +202,14 @@ def test_backward_entries_of_the_tree_are_marked(page: Page, address: str) -> No
     expect(twins.nth(1)).to_contain_text("bwd")
 
 
-def test_an_unknown_comparison_shows_an_error_and_a_way_back(context: object, server: Server) -> None:
-    page = context.new_page()  # type: ignore[attr-defined]  # the 404 is logged by the browser, so not the strict page
+def test_an_unknown_comparison_shows_an_error_and_a_way_back(context: BrowserContext, server: Server) -> None:
+    page = new_page(context)  # the 404 is logged by the browser, so not the strict page
     page.goto(f"{server.url}/comparisons/nothing")
     expect(page.get_by_test_id("failure")).to_be_visible()
 
 
-def test_a_wrong_path_is_refused_with_a_hint(context: object, server: Server) -> None:
-    page = context.new_page()  # type: ignore[attr-defined]
+def test_a_wrong_path_is_refused_with_a_hint(context: BrowserContext, server: Server) -> None:
+    page = new_page(context)
     page.goto(server.url)
     page.get_by_test_id("server-path").fill("/etc")
     page.get_by_test_id("register").click()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import known
 from ui.expecting import expect
 from ui.made import in_micro_steps
@@ -35,7 +35,7 @@ def test_two_people_look_at_one_result_and_neither_moves_the_other(
     page: Page, context: BrowserContext, server: Server, dumps: Path
 ) -> None:
     address = known(server, dumps / "target_fault", dumps / "golden")
-    other = context.new_page()
+    other = new_page(context)
     page.goto(f"{address}?f=class:origin")
     other.goto(f"{address}?q=layer_norm")
     for person, shown in ((page, "1 call"), (other, "10 calls")):

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 
 from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import BaseRoute
 
 from dumpscope import __version__
 from dumpscope.api import api_docs, pages
@@ -96,6 +98,15 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         ],
     )
     error_body.install(app)
+    app.router.routes.extend(_routes())
+    pages.install_assets(app)
+    return app
+
+
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    """The routes of every application of this process. None knows its settings: a request brings what it needs (`state`)."""
+    holder = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, default_response_class=StrictJSON)
     api = APIRouter(prefix="/api", responses=error_body.RESPONSES)
     for module in (
         health,
@@ -129,9 +140,9 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         api_docs,
     ):
         api.include_router(module.router)
-    app.include_router(api)
-    pages.install(app)
-    return app
+    holder.include_router(api)
+    holder.include_router(pages.router)
+    return tuple(holder.router.routes)
 
 
 def _lifespan(settings: Settings, copies: tuple[str, ...]) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

@@ -42,9 +42,8 @@ class Assets(StaticFiles):
         return reply
 
 
-def install(app: FastAPI) -> None:
-    """Serve the UI; call it after the API's routes are in place."""
-    app.include_router(router)
+def install_assets(app: FastAPI) -> None:
+    """Serve the files of the bundle; call it after the other routes are in place."""
     app.mount("/assets", Assets(directory=STATIC / "assets", check_dir=False), name="assets")
 
 

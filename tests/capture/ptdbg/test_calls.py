@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from warm_python import warm_python
 
 from capture.ptdbg.reading import calls
 from dumpscope_capture import ptdbg
@@ -241,7 +242,7 @@ def test_the_import_brings_nothing_of_the_server() -> None:
 
 def test_the_import_seeds_as_the_old_package_did() -> None:
     script = "import random, torch; from dumpscope_capture.ptdbg import *; print(random.random(), torch.rand(1).item())"
-    rolls = {subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout for _ in range(2)}
+    rolls = {subprocess.run([warm_python(), "-c", script], capture_output=True, check=True).stdout for _ in range(2)}
     assert len(rolls) == 1
 
 

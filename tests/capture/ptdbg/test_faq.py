@@ -18,6 +18,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.nn.functional import gelu
+from warm_python import warm_python
 
 import dumpscope_capture
 from capture.ptdbg.fake_npu import install
@@ -66,7 +67,7 @@ def test_p_usage_1_it_runs_from_its_source_without_being_installed(tmp_path: Pat
         shutil.copytree(SOURCE / package, tmp_path / "copied" / package, ignore=shutil.ignore_patterns("__pycache__"))
     script = "import dumpscope_capture.ptdbg as p; print(p.__file__)"
     done = subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(tmp_path / "copied")}, capture_output=True,
+        [warm_python(), "-c", script], env={**os.environ, "PYTHONPATH": str(tmp_path / "copied")}, capture_output=True,
         text=True, check=True,
     )  # fmt: skip
     assert Path(done.stdout.strip()).is_relative_to(tmp_path / "copied")
@@ -153,32 +154,31 @@ def test_p_error_1_a_second_copy_on_the_path_is_named_with_the_one_in_use(tmp_pa
 
 def test_p_error_2_the_rank_is_the_launchers_and_two_processes_never_share_a_file() -> None:
     script = """
-import sys, torch
+import os, sys, torch
 from dumpscope_capture.ptdbg import *
 set_dump_path("./out")
 register_hook(None, acc_cmp_dump)
 set_dump_switch("ON")
 for _ in range(20):
     torch.relu(torch.ones(2))
-print("ready", flush=True)
+print(os.getpid(), flush=True)
 sys.stdin.readline()
 """
 
-    def start(**environment: str) -> subprocess.Popen[str]:
+    def start(**environment: str) -> tuple[subprocess.Popen[str], int]:
         process = subprocess.Popen(
-            [sys.executable, "-c", script], env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [warm_python(), "-c", script], env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        return process
+        return process, int(process.stdout.readline())
 
     told = [start(RANK=str(rank), WORLD_SIZE="4") for rank in (2, 3)]
     untold = [start(), start()]
-    for process in (*told, *untold):
+    for process, _ in (*told, *untold):
         process.communicate("\n", timeout=100)
     folder = PKL.parents[1]
-    assert sorted(path.name for path in folder.iterdir()) == sorted(["rank0", "rank2", "rank3", f"proc{untold[1].pid}"])
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["rank0", "rank2", "rank3", f"proc{untold[1][1]}"])
     for path in folder.iterdir():
         assert calls(path / "dump.pkl") == [f"Torch.relu.{n}.forward" for n in range(20)]
 

@@ -7,13 +7,13 @@ import logging
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from warm_python import warm_python
 
 from capture.ptdbg.fake_npu import install
 from capture.ptdbg.reading import array, lines
@@ -297,7 +297,7 @@ try:
 except Exception:
     print("caught")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run([warm_python(), "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "1 found, as many as asked for" in done.stderr
     assert "Traceback" not in done.stderr
