@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.passes import describe_passes
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
@@ -38,6 +39,7 @@ def find_setting_differences(target: RankDump, golden: RankDump, context: Contex
         out += _describe_missing_calls(target, golden)
     if target.header.task == golden.header.task and not any(one["id"] == "setting.data_mode" for one in of_runs):
         out += _describe_missing_parts(target, golden)
+    out += describe_passes(target, golden, context, facts)
     out += _describe_amounts(target, golden, context, facts)
     dtypes = _describe_dtypes(context, facts)
     return [*out, dtypes] if dtypes else out

@@ -219,12 +219,22 @@ TRAITS_BEFORE: Final = {"msprobe": Traits(), "ptdbg": _PTDBG, "cases": replace(_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedPasses:
+    """Passes of a model that were put together to one. word: what they divided, "rows" of a batch or "positions" of a sequence
+    sizes: how many of them every pass took; gradients: what gradients of the passes were multiplied by"""
+
+    word: str
+    sizes: tuple[int, ...]
+    gradients: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankRef:
     """Where one rank of one step lies.
 
     rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
     label: folder name as found ("rank0", "proc1234"), "" for a lone file
-    joined: the ranks that it was joined from, () for one that was dumped as it is
+    joined: the ranks that it was joined from, () for one that was dumped as it is; passes: of its model, put together
     layout: name of its dump format; traits: of that format
     dump_json: file of its records, of whatever format, or the folder of its tensors where that is all there is
     parts: further files of its records; tensors: folder of its tensor files where `dump_json` does not tell it
@@ -243,6 +253,7 @@ class RankRef:
     traits: Traits = Traits()
     parts: tuple[str, ...] = ()
     tensors: str | None = None
+    passes: JoinedPasses | None = None
 
     @property
     def number(self) -> int:
@@ -260,7 +271,10 @@ class RankRef:
         """Inverse of `asdict` and JSON."""
         stored = data.get("traits")
         traits = TRAITS_BEFORE[data.get("layout", "msprobe")] if stored is None else Traits(**stored)
-        return cls(**{**data, **{name: tuple(data.get(name, ())) for name in ("joined", "parts")}, "traits": traits})
+        held = data.get("passes")
+        passes = None if held is None else JoinedPasses(**{**held, "sizes": tuple(held["sizes"])})
+        tuples = {name: tuple(data.get(name, ())) for name in ("joined", "parts")}
+        return cls(**{**data, **tuples, "traits": traits, "passes": passes})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,8 @@ class Order:
     factor: the result is multiplied by it; like: tensor of the other side from which the blocks of the parts are found
     sequence: the parts are shares of a sequence, in this order (plan.SEQUENCES); None: found like the blocks
     length: length of the whole along the dimension, without its padding
+    Of passes of a model: grown: dimension along which a part holds what all parts so far hold; blocks: that many runs
+    along the dimension are continued by every part; order: which blocks of the whole are taken, None: all as they are
     """
 
     parts: tuple[str | Order, ...]
@@ -45,6 +47,14 @@ class Order:
     like: str | None = None
     sequence: str | None = None
     length: int | None = None
+    grown: int | None = None
+    blocks: int = 1
+    order: tuple[int, ...] | None = None
+
+    @property
+    def changes_statistics(self) -> bool:
+        """Whether the statistics of the whole cannot be told from those of its parts."""
+        return self.dimension is None or self.length is not None or self.grown is not None
 
 
 def order_tensors(

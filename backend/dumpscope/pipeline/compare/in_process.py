@@ -166,10 +166,9 @@ def _units(
 ) -> Iterator[Unit | SpilledUnit | Problem]:
     """Every pair's unit, in any order; those of a large comparison lie in a folder of the store."""
     count = workers.count
-    joining = any(isinstance(pair, UnitPair) for pair in pairs)
-    made = store.folder() if joining else None
+    made = store.folder()
     if len(pairs) == 1 and isinstance(pairs[0], RankPair):
-        yield _compare_only(pairs[0], options, workers, progress)
+        yield _compare_only(pairs[0], options, made, workers, progress)
     elif sum(map(_json_bytes, pairs)) < WORTH:
         for pair in pairs:
             yield _compare(pair, options, made, count, workers.all_or_nothing)
@@ -190,8 +189,8 @@ def _units(
                 yield future.result()
 
 
-def _compare_only(pair: RankPair, options: Options, workers: Workers, progress: Progress) -> Unit | Problem:
-    """One rank: the two sides are read at the same time, then measured with all threads."""
+def _compare_only(pair: RankPair, options: Options, made: Path, workers: Workers, progress: Progress) -> Unit | Problem:
+    """One rank: the two sides are read at the same time, then measured with all threads. made: folder for joined tensors"""
     read: dict[SideName, RankDump] = {}
 
     def load(side: SideName, ref: RankRef) -> RankDump:
@@ -208,15 +207,16 @@ def _compare_only(pair: RankPair, options: Options, workers: Workers, progress: 
             read["target"], read["golden"] = read_rank(pair.target), read_rank(pair.golden)
         progress(0.5, say("pipeline.both_sides_read"))
         return compare_pair(
-            pair, options, load, threads=count, progress=lambda done, message: progress(0.5 + done / 2, message)
-        )
+            pair, options, load, folder=made, threads=count,
+            progress=lambda done, message: progress(0.5 + done / 2, message),
+        )  # fmt: skip
     except UnreadableError as error:
         if workers.all_or_nothing:
             raise
         return lost_rank(pair, error)
 
 
-def _compare(pair: Pair, options: Options, made: Path | None, threads: int, all_or_nothing: bool) -> Unit | Problem:
+def _compare(pair: Pair, options: Options, made: Path, threads: int, all_or_nothing: bool) -> Unit | Problem:
     """made: folder for joined tensors"""
     try:
         return compare_pair(pair, options, _read, folder=made, threads=threads)
@@ -227,7 +227,7 @@ def _compare(pair: Pair, options: Options, made: Path | None, threads: int, all_
 
 
 def _compare_and_spill(
-    pair: Pair, options: Options, made: Path | None, folder: Path, threads: int, all_or_nothing: bool
+    pair: Pair, options: Options, made: Path, folder: Path, threads: int, all_or_nothing: bool
 ) -> SpilledUnit | Problem:
     result = _compare(pair, options, made, threads, all_or_nothing)
     return result if isinstance(result, Problem) else spill(result, folder)

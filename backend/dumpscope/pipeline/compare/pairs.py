@@ -63,6 +63,7 @@ def compare_pair(
         rank=pair.rank,
         options=options,
         reference=reference,
+        folder=None if folder is None else folder / f"passes_step{pair.step}_rank{pair.rank}",
         threads=threads,
         progress=progress,
         cancelled=cancelled,
