@@ -42,7 +42,7 @@ class Attention(nn.Module):
             cache[self.place] = k, v
         if self.eager:
             scores = torch.matmul(q, k.transpose(-1, -2)) * 8**-0.5
-            places = torch.arange(k.shape[2]), torch.arange(k.shape[2] - q.shape[2], k.shape[2])
+            places = torch.arange(k.shape[2]), torch.arange(q.shape[2]) + (k.shape[2] - q.shape[2])
             scores = scores.masked_fill(places[0][None] > places[1][:, None], -1e9)
             made = torch.matmul(F.softmax(scores, -1), v)
         else:
@@ -76,7 +76,8 @@ class Model(nn.Module):
         x, cos, sin = self.words(ids), angles.cos(), angles.sin()
         for layer in self.layers:
             x = layer(x, cos, sin, cache)
-        logits: torch.Tensor = self.head(self.norm(x))
+        x = self.norm(x)
+        logits: torch.Tensor = self.head(x if cache is None else x[:, -1:])
         return logits
 
 

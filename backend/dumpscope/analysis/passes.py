@@ -62,7 +62,7 @@ def describe_passes(target: RankDump, golden: RankDump, context: Context, facts:
     word = next(iter(made.values())).word
     totals = {side: sum(one.sizes) for side, one in made.items()}
     common = next(iter(totals.values()))
-    counts = {side: len(made[side].sizes) if side in made else 1 for side in sides}
+    counts = {side: [phrase("passes.count", count=len(made[side].sizes) if side in made else 1)] for side in sides}
     out = [phrase(f"setting.passes_{word}", total=common, **counts)]
     for side, one in made.items():
         if one.gradients != 1.0:

@@ -39,6 +39,7 @@ class Order:
     length: length of the whole along the dimension, without its padding
     Of passes of a model: grown: dimension along which a part holds what all parts so far hold; blocks: that many runs
     along the dimension are continued by every part; order: which blocks of the whole are taken, None: all as they are
+    ends: the place of each part along the dimension, where parts do not follow each other
     """
 
     parts: tuple[str | Order, ...]
@@ -50,11 +51,12 @@ class Order:
     grown: int | None = None
     blocks: int = 1
     order: tuple[int, ...] | None = None
+    ends: tuple[int, ...] | None = None
 
     @property
     def changes_statistics(self) -> bool:
         """Whether the statistics of the whole cannot be told from those of its parts."""
-        return self.dimension is None or self.length is not None or self.grown is not None
+        return self.dimension is None or any(one is not None for one in (self.length, self.grown, self.ends))
 
 
 def order_tensors(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import accumulate
 from math import log
 from typing import Final
 
@@ -25,6 +27,7 @@ from dumpscope.domain.records import (
     State,
     UInt8,
 )
+from dumpscope.domain.stored_counts import COUNTS, Counts, counts_of
 from dumpscope.parallel.aligned import Aligned
 from dumpscope.parallel.join_members import join_statistics
 from dumpscope.parallel.orders import ORDER, Order
@@ -33,6 +36,8 @@ from dumpscope.parallel.passes.relation import Place, Relation, Shape, find_plac
 _SIZES: Final = (Kind.SCALAR, Kind.NONE)
 _MAX: Final = 0
 _NORM: Final = 3
+_CACHE: Final = "cache"
+"""In the names of arguments that turn a cache on."""
 _ROUNDING: Final = 1e-6
 """Relative difference that putting statistics together may make."""
 _ALIKE: Final = 1.15
@@ -45,7 +50,7 @@ class Way(IntEnum):
     COPY = 0  # equal in all passes, or made once
     JOIN = 1  # each pass made a part
     LAST = 2  # the last pass holds what all made
-    PASTE = 3  # each pass made a part, as wide as what was made so far
+    PASTE = 3  # each pass made a part, as wide as what was made so far, or its last position only
     SUM = 4  # each pass made a part of a sum
     NUMBER = 5  # one number that is a sum or a mean
     SKIP = 6  # nothing can be compared
@@ -158,7 +163,8 @@ def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool)
         order = _order(own, rival, item, Way(int(way[item])), place, terms)
         if way[item] != Way.COPY:
             value[item] = len(values)
-            values.append(_describe(own, item, Way(int(way[item])), place, calls, order))
+            counts = _count(own, rival, item, Way(int(way[item])))
+            values.append(_describe(own, item, Way(int(way[item])), place, calls, order, counts))
         if order is None:
             continue
         name = order if isinstance(order, str) else f"{ORDER}{item}"
@@ -202,7 +208,9 @@ def _find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
             way[item] = Way.SKIP
             continue
         places[item] = place
-        if place.grown >= 0:
+        if place.ends >= 0:
+            way[item] = Way.PASTE
+        elif place.grown >= 0:
             way[item] = Way.PASTE if place.cut >= 0 else Way.LAST
         elif place.cut >= 0:
             way[item] = Way.JOIN
@@ -212,7 +220,19 @@ def _find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
             way[item] = Way.NUMBER
         elif not same[item]:
             way[item] = Way.SUM if backward[item] else Way.SKIP
+    _skip_relative(own, way)
     return way, places
+
+
+def _skip_relative(own: Pieces, way: Int8) -> None:
+    """Whole numbers that a call takes beside an argument of its own in every pass, such as where the pass begins: they are
+    counted from there, and only what the call makes of both is the same as on the other side."""
+    aligned, items = own.aligned, own.dump.items
+    assert aligned is not None
+    placed = np.unique(items.node[(items.kind == Kind.SCALAR) & (items.role != Role.OUTPUT) & ~aligned.same])
+    whole = np.array(["int" in name for name in items.dtypes] + [False])[items.dtype]
+    counted = whole & np.isin(items.node, placed) & (items.role != Role.OUTPUT) & (way == Way.JOIN)
+    way[counted] = Way.SKIP
 
 
 def _find_arguments(own: Pieces, rival: Pieces, way: Int8) -> Int64:
@@ -223,6 +243,7 @@ def _find_arguments(own: Pieces, rival: Pieces, way: Int8) -> Int64:
     cached = set(items.node[np.isin(way, (Way.LAST, Way.PASTE))].tolist())
     cut = set(items.node[way == Way.JOIN].tolist())
     counts = len(own.sizes), len(rival.sizes)
+    cached_at = np.array([_CACHE in path for path in items.paths] + [False])
     found = []
     for item in np.flatnonzero((own.partner >= 0) & (items.role != Role.OUTPUT)).tolist():
         partner, node = int(own.partner[item]), int(items.node[item])
@@ -234,7 +255,11 @@ def _find_arguments(own: Pieces, rival: Pieces, way: Int8) -> Int64:
             continue
         own_argument = kinds[0] in _SIZES and not aligned.same[item]
         sized = node in cut and _is_size(mine, other)
-        if node in cached or own_argument or sized or _counts_passes(mine, other, counts):
+        given = (
+            int(Kind.TENSOR) in kinds and not aligned.same[item]
+        )  # a table of positions, which one pass need not be given
+        kept = cached_at[items.path[item]]
+        if node in cached or own_argument or sized or given or kept or _counts_passes(mine, other, counts):
             found.append(item)
     return np.array(found, np.int64)
 
@@ -344,6 +369,8 @@ def _whole_shape(own: Sequence[Shape | None], rival: Pieces, partner: int, place
     if way not in (Way.JOIN, Way.LAST, Way.PASTE) or first is None:
         return None
     shape = list(first)
+    if place.ends >= 0:
+        shape[place.ends] = sum(rival.sizes) if way == Way.PASTE else 1
     if place.cut >= 0:
         shape[place.cut] = sum(one[place.cut] for one in own if one is not None)
     if place.grown >= 0 and own[-1] is not None:
@@ -372,22 +399,29 @@ def _order(own: Pieces, rival: Pieces, item: int, way: Way, place: Place, terms:
     blocks = relation.rows if relation.word == "positions" else place.times if like is not None else 1
     return Order(
         parts=parts,
-        dimension=None if place.cut < 0 else place.cut,
+        dimension=max(place.cut, place.ends) if max(place.cut, place.ends) >= 0 else None,
         factor=terms.factor if terms.backward[item] and way in (Way.JOIN, Way.SUM) else 1.0,
         like=like if way == Way.PASTE or blocks > 1 else None,
         grown=None if place.grown < 0 else place.grown,
+        ends=tuple(end - 1 for end in accumulate(own.sizes)) if place.ends >= 0 else None,
         blocks=blocks if way == Way.JOIN and place.times % blocks == 0 else 1,
         order=relation.order_of(golden=terms.golden) if way == Way.JOIN else None,
     )
 
 
 def _describe(
-    own: Pieces, item: int, way: Way, place: Place, calls: Sequence[Sequence[int]], order: Order | str | None
+    own: Pieces,
+    item: int,
+    way: Way,
+    place: Place,
+    calls: Sequence[Sequence[int]],
+    order: Order | str | None,
+    counts: Counts,
 ) -> str:
     """The `value` of a tensor: how it was put together, and which call of every pass made it."""
     items = own.dump.items
     said: dict[str, object] = {"way": WAY_WORDS[way]}
-    if way in (Way.JOIN, Way.PASTE):
+    if place.cut >= 0 and way in (Way.JOIN, Way.PASTE):
         said["dimension"] = place.cut
         said["sizes"] = [shape[place.cut] for shape in own.shapes(item) if shape is not None]
     if items.role[item] == Role.OUTPUT and way == Way.JOIN and isinstance(order, Order) and order.blocks == 1:
@@ -396,7 +430,24 @@ def _describe(
         said["order"] = order.order
     code = int(items.value[item])
     known = json.loads(items.values[code]) if code >= 0 else {}
-    return json.dumps({**(known if isinstance(known, dict) else {}), "passes": said}, separators=(",", ":"))
+    kept = {key: value for key, value in known.items() if key != COUNTS} if isinstance(known, dict) else {}
+    return json.dumps({**kept, **({COUNTS: counts} if counts else {}), "passes": said}, separators=(",", ":"))
+
+
+def _count(own: Pieces, rival: Pieces, item: int, way: Way) -> Counts:
+    """How many zeros and numbers that are not finite the whole holds; where that cannot be told, as many as the other side's."""
+    aligned = own.aligned
+    assert aligned is not None
+    rows = aligned.rows[:, item].tolist()
+    held = [counts_of(member.items, row) for member, row in zip(aligned.members, rows, strict=True)]
+    if way in (Way.LAST, Way.TOTAL):
+        return held[-1]
+    if way != Way.JOIN:
+        return counts_of(rival.dump.items, int(own.partner[item]))
+    total: Counter[str] = Counter()
+    for one in held:
+        total.update(one)
+    return dict(total)
 
 
 def _calls(aligned: Aligned) -> list[list[int]]:

@@ -42,11 +42,13 @@ class Relation:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where the parts of a tensor lie in the whole. cut: dimension along which they follow each other, grown: one that holds what
-    all passes so far have made, as of keys and values from a cache; -1: none. times: elements of one row or position along `cut`
+    all passes so far have made, as of keys and values from a cache, ends: one along which each made its last position only, as of
+    the scores of the next word; -1: none. times: elements of one row or position along `cut`
     """
 
     cut: int = -1
     grown: int = -1
+    ends: int = -1
     times: int = 1
 
 
@@ -98,7 +100,7 @@ def find_place(own: Sequence[Shape | None], rival: Sequence[Shape | None], sizes
     theirs = [shape for shape in rival if shape is not None]
     if len(mine) < len(own) or len(theirs) < len(rival) or len({len(shape) for shape in (*mine, *theirs)}) != 1:
         return None
-    cuts, grown, times = [], [], 1
+    cuts, grown, ends, times = [], [], [], 1
     for place in range(len(mine[0])):
         here, there = [shape[place] for shape in mine], [shape[place] for shape in theirs]
         if len({*here, *there}) == 1:
@@ -109,11 +111,14 @@ def find_place(own: Sequence[Shape | None], rival: Sequence[Shape | None], sizes
             times = found
         elif here == list(accumulate(sizes[0])) and there == list(accumulate(sizes[1])):
             grown.append(place)
+        elif set(here) == {1} and len(theirs) == 1 and there[0] == sum(sizes[1]):
+            ends.append(place)
         else:
             return None
-    if len(cuts) > 1 or len(grown) > 1:
+    if max(len(cuts), len(grown), len(ends)) > 1 or (ends and (cuts or grown)):
         return None
-    return Place(cut=cuts[0] if cuts else -1, grown=grown[0] if grown else -1, times=times)
+    cut, held, last = (found[0] if found else -1 for found in (cuts, grown, ends))
+    return Place(cut=cut, grown=held, ends=last, times=times)
 
 
 def _times(lengths: Sequence[int], sizes: Shape) -> int | None:

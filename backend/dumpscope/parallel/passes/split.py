@@ -12,6 +12,7 @@ import numpy as np
 
 from dumpscope.domain.records import Direction, Int32, Kind, NodeKind, RankDump, Role
 from dumpscope.parallel.columns import keep_entries
+from dumpscope.parallel.evidence import WEIGHTED, fingerprint
 from dumpscope_format import naming
 
 ONCE: Final = -1
@@ -43,36 +44,55 @@ class _Entry:
 
 
 def count_passes(dump: RankDump) -> int:
-    """How often the first module ran forward; 1 where there is none. Cheap: it decides whether anything else is looked at."""
+    """How often the model ran, as far as the first module tells, or the first call with a weight in a dump without modules; 1
+    where nothing does. Cheap: it decides whether anything else is looked at."""
     nodes = dump.nodes
     ran = (nodes.kind == NodeKind.MODULE) & (nodes.direction == Direction.FORWARD) & (nodes.index < naming.AGAIN)
     modules = np.flatnonzero(ran)
     if not len(modules):
-        return 1
+        return max(len(_first_calls(dump)), 1)
     first = modules[np.argmin(dump.tree.order[modules])]
     return int((nodes.label[modules] == nodes.label[first]).sum())
 
 
 def find_passes(dump: RankDump) -> Passes | None:
-    """The passes of a dump, one if its model ran once. None where modules ran another number of times than the first one, or it
-    took no tensor."""
+    """The passes of a dump, one if its model ran once. None where modules ran another number of times than the first one, or
+    nothing tells where a pass begins, or what data it took."""
     entries = [
         _Entry(kind=kind, direction=direction, label=label, index=index)
         for kind, direction, label, index, _prefix in map(naming.split, dump.tree.names)
     ]
     in_time = np.argsort(dump.tree.order, kind="stable").tolist()
     ran = [entry for entry in in_time if _is_module(entries[entry])]
-    if not ran:
-        return None
-    times = Counter(entries[entry].label for entry in ran)
-    anchors = [entry for entry in ran if entries[entry].label == entries[ran[0]].label]
-    if Counter(times.values()).most_common(1)[0][0] != len(anchors) or len(anchors) > MOST:
-        return None
-    data = [_find_data(dump, entry) for entry in anchors]
-    if min(data) < 0:
+    if ran:
+        times = Counter(entries[entry].label for entry in ran)
+        anchors = [entry for entry in ran if entries[entry].label == entries[ran[0]].label]
+        if Counter(times.values()).most_common(1)[0][0] != len(anchors):
+            return None
+    else:
+        anchors = _first_calls(dump)
+    data = [_find_data(dump, entry) for entry in anchors[:MOST]]
+    if len(anchors) > MOST or min(data, default=-1) < 0:
         return None
     of = _assign(dump, entries, in_time, anchors)
     return Passes(count=len(anchors), of=of, data=tuple(data), turns=_turns(dump, entries))
+
+
+def _first_calls(dump: RankDump) -> list[int]:
+    """The nodes of the first function that takes a weight, by the same weight as in its first call, in the order of time."""
+    nodes, items = dump.nodes, dump.items
+    weighted = np.array([label.rpartition(".")[2] in WEIGHTED for label in nodes.labels] + [False])[nodes.label]
+    weighted &= (nodes.kind == NodeKind.API) & (nodes.direction == Direction.FORWARD) & (nodes.index < naming.AGAIN)
+    calls = np.flatnonzero(weighted)
+    if not len(calls):
+        return []
+    calls = calls[np.argsort(dump.tree.order[calls], kind="stable")]
+    calls = calls[nodes.label[calls] == nodes.label[calls[0]]]
+    second = np.array([path == "1" for path in items.paths] + [False])[items.path]
+    held = np.flatnonzero(second & (items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0))
+    weights = dict(zip(items.node[held].tolist(), held.tolist(), strict=True))
+    prints = [fingerprint(dump, weights[call]) if call in weights else None for call in calls.tolist()]
+    return [call for call, one in zip(calls.tolist(), prints, strict=True) if one is not None and one == prints[0]]
 
 
 def _is_module(entry: _Entry) -> bool:
@@ -90,7 +110,7 @@ def members(dump: RankDump, passes: Passes) -> list[RankDump]:
 
 
 def _find_data(dump: RankDump, entry: int) -> int:
-    """The first tensor that a module received: of its own record, else of the first call in it; -1 where there is none."""
+    """The first tensor that a call received: of its own record, else of the first call in it; -1 where there is none."""
     items, nodes = dump.items, len(dump.nodes)
     inside = [entry] if entry < nodes else []
     inside += [child for child in np.flatnonzero(dump.tree.parent == entry).tolist() if child < nodes]

@@ -77,6 +77,8 @@ def realise(order: Order | str) -> Array:
         if array.dtype.kind not in "fcbiu" or (array.dtype.itemsize < 4 and array.dtype.kind == "f"):
             return array.astype(np.float32)
         return array
+    if order.ends is not None and order.dimension is not None:
+        return _placed(order, order.ends, order.dimension)
     if order.grown is not None:
         return _grown(order, order.grown)
     parts = [realise(part) for part in order.parts]
@@ -170,6 +172,22 @@ def _grown(order: Order, grown: int) -> Array:
         if part.dtype.kind in "fc":
             differs &= ~(np.isnan(part) & np.isnan(last[place]))
         found[place] = np.where(differs, part, found[place])
+    return found
+
+
+def _placed(order: Order, ends: Sequence[int], dimension: int) -> Array:
+    """The other side's tensor with what every pass made in its place."""
+    if order.like is None:
+        raise TensorError(_unlike([]))
+    found: Array = realise(order.like).copy()
+    for name, end in zip(order.parts, ends, strict=True):
+        part = realise(name)
+        there = (slice(None),) * dimension + (slice(end, end + 1),)
+        if end >= found.shape[dimension]:
+            break  # this side went on
+        if found[there].shape != part.shape:
+            raise TensorError(_unlike([part, found]))
+        found[there] = part
     return found
 
 
