@@ -35,7 +35,7 @@ def find_pass(dump: RankDump, item: int, index: tuple[int, ...] | None) -> PassC
     sizes, order = said["sizes"], said.get("order")
     place = index[said["dimension"]]
     if order is not None:
-        each = sum(sizes) // len(order)
+        each = said["times"]
         place = order[place // each] * each + place % each
     number = next((at for at, end in enumerate(accumulate(sizes)) if place < end), len(sizes) - 1)
     name = naming.parse(dump.nodes.names[dump.items.node[item]])
@@ -64,6 +64,13 @@ def describe_passes(target: RankDump, golden: RankDump, context: Context, facts:
     common = next(iter(totals.values()))
     counts = {side: [phrase("passes.count", count=len(made[side].sizes) if side in made else 1)] for side in sides}
     out = [phrase(f"setting.passes_{word}", total=common, **counts)]
+    few = [
+        one.compared for one in made.values() if 0 <= one.compared < max(map(sum, (one.sizes for one in made.values())))
+    ]
+    if few:
+        out.append(
+            phrase("setting.passes_tokens", count=few[0], **{side: sum(one.sizes) for side, one in made.items()})
+        )
     for side, one in made.items():
         if one.gradients != 1.0:
             other = "golden" if side == "target" else "target"

@@ -201,6 +201,7 @@ class Traits:
     filtered: a switch leaves out numbers, tensors of whole numbers, and those without dimensions, of every call
     stacks_inside: call stacks stand between the records, not in a file of their own
     bare_modules: of modules the paths are known and not the classes, in whose place UNKNOWN_CLASS stands
+    steps_are_passes: every run of a model may be a step of its own, as of an engine that serves requests
     magnitude_sum: Norm is the sum of the magnitudes, which is not compared with the Norm of other formats
     """
 
@@ -211,6 +212,7 @@ class Traits:
     stacks_inside: bool = False
     bare_modules: bool = False
     magnitude_sum: bool = False
+    steps_are_passes: bool = False
 
 
 _PTDBG: Final = Traits(all_arguments=False, numbered_items=True, ptdbg_names=True, filtered=True, stacks_inside=True)
@@ -221,11 +223,13 @@ TRAITS_BEFORE: Final = {"msprobe": Traits(), "ptdbg": _PTDBG, "cases": replace(_
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedPasses:
     """Passes of a model that were put together to one. word: what they divided, "rows" of a batch or "positions" of a sequence
-    sizes: how many of them every pass took; gradients: what gradients of the passes were multiplied by"""
+    sizes: how many of them every pass took; gradients: what gradients of the passes were multiplied by
+    compared: how many of them both sides have, where that was told by request and position; -1: it was not"""
 
     word: str
     sizes: tuple[int, ...]
     gradients: float = 1.0
+    compared: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,8 @@ class Order:
     sequence: the parts are shares of a sequence, in this order (plan.SEQUENCES); None: found like the blocks
     length: length of the whole along the dimension, without its padding
     Of passes of a model: grown: dimension along which a part holds what all parts so far hold; blocks: that many runs
-    along the dimension are continued by every part; order: which blocks of the whole are taken, None: all as they are
+    along the dimension are continued by every part; order: which rows of the whole are taken, each of `times` places, None: all
+    as they are
     ends: the place of each part along the dimension, where parts do not follow each other
     """
 
@@ -52,11 +53,14 @@ class Order:
     blocks: int = 1
     order: tuple[int, ...] | None = None
     ends: tuple[int, ...] | None = None
+    times: int = 1
 
     @property
     def changes_statistics(self) -> bool:
         """Whether the statistics of the whole cannot be told from those of its parts."""
-        return self.dimension is None or any(one is not None for one in (self.length, self.grown, self.ends))
+        return self.dimension is None or any(
+            one is not None for one in (self.length, self.grown, self.ends, self.order)
+        )
 
 
 def order_tensors(

@@ -139,6 +139,9 @@ def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool)
         stats[joined], states[joined] = join_statistics(*parts)
         stats[joined[backward[joined]]] *= factor
         exact = np.array(["float" not in name and "complex" not in name for name in items.dtypes] + [False])
+        chosen = relation.orders[golden]
+        if chosen is not None and len(chosen) < sum(own.sizes):  # of a part of what these tell of
+            states[joined] = State.ABSENT
         whole_numbers = joined[exact[items.dtype[joined]]]
         _take_close(stats, states, whole_numbers, own, rival)
     last = np.flatnonzero(np.isin(way, (Way.LAST, Way.TOTAL)))
@@ -156,7 +159,8 @@ def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool)
     calls = _calls(aligned)
     for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
         place = places.get(item, Place())
-        whole = _whole_shape(own.shapes(item), rival, int(own.partner[item]), place, Way(int(way[item])))
+        shapes, partner = own.shapes(item), int(own.partner[item])
+        whole = _whole_shape(shapes, rival, partner, place, Way(int(way[item])), relation.orders[golden])
         if whole is not None:
             shape[item] = len(table)
             table.append(whole)
@@ -177,9 +181,14 @@ def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool)
         data_name=data_name, data_names=names,
         wide={key: number for key, number in items.wide.items() if way[key[0]] == Way.COPY},
     )  # fmt: skip
-    passes = JoinedPasses(word=relation.word, sizes=own.sizes, gradients=factor)
+    passes = JoinedPasses(word=relation.word, sizes=own.sizes, gradients=factor, compared=_compared(relation))
     dump = replace(own.dump, ref=replace(own.dump.ref, passes=passes), items=made)
     return Whole(dump=dump, orders=orders, arguments=arguments)
+
+
+def _compared(relation: Relation) -> int:
+    order = relation.orders[0]
+    return -1 if order is None or relation.word == "rows" else len(order)
 
 
 def _find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
@@ -189,7 +198,9 @@ def _find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
     way = np.full(len(items), int(Way.COPY), np.int8)
     places: dict[int, Place] = {}
     backward = _in_backward(own.dump)
-    same, missing = aligned.same, np.asarray((aligned.rows < 0).any(axis=0))
+    nothing = (aligned.states == State.ABSENT).all(axis=(0, 2)) & (aligned.hashes < 0).all(axis=0)
+    same = aligned.same & ~((items.kind == Kind.TENSOR) & nothing)  # of what tensors alone would tell
+    missing = np.asarray((aligned.rows < 0).any(axis=0))
     sizes = own.sizes, rival.sizes
     known: dict[tuple[bytes, bytes], Place | None] = {}
     for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
@@ -360,7 +371,9 @@ def _find_number(own: Pieces, rival: Pieces, item: int, *, backward: bool) -> fl
     return min(pairs, key=lambda pair: abs(pair[0] - pair[1]))[0]
 
 
-def _whole_shape(own: Sequence[Shape | None], rival: Pieces, partner: int, place: Place, way: Way) -> Shape | None:
+def _whole_shape(
+    own: Sequence[Shape | None], rival: Pieces, partner: int, place: Place, way: Way, order: Shape | None
+) -> Shape | None:
     """The shape of the whole; None where it is that of the first pass. An item that cannot be put together gets its partner's
     shape, so that no difference is told."""
     if way == Way.SKIP:
@@ -372,7 +385,8 @@ def _whole_shape(own: Sequence[Shape | None], rival: Pieces, partner: int, place
     if place.ends >= 0:
         shape[place.ends] = sum(rival.sizes) if way == Way.PASTE else 1
     if place.cut >= 0:
-        shape[place.cut] = sum(one[place.cut] for one in own if one is not None)
+        length = sum(one[place.cut] for one in own if one is not None)
+        shape[place.cut] = length if order is None or way != Way.JOIN else len(order) * place.times
     if place.grown >= 0 and own[-1] is not None:
         shape[place.grown] = own[-1][place.grown]
     return tuple(shape)
@@ -405,7 +419,8 @@ def _order(own: Pieces, rival: Pieces, item: int, way: Way, place: Place, terms:
         grown=None if place.grown < 0 else place.grown,
         ends=tuple(end - 1 for end in accumulate(own.sizes)) if place.ends >= 0 else None,
         blocks=blocks if way == Way.JOIN and place.times % blocks == 0 else 1,
-        order=relation.order_of(golden=terms.golden) if way == Way.JOIN else None,
+        order=relation.orders[terms.golden] if way == Way.JOIN else None,
+        times=place.times,
     )
 
 
@@ -427,7 +442,7 @@ def _describe(
     if items.role[item] == Role.OUTPUT and way == Way.JOIN and isinstance(order, Order) and order.blocks == 1:
         said["calls"] = calls[int(items.node[item])]  # which pass made an element follows from its place
     if isinstance(order, Order) and order.order is not None:
-        said["order"] = order.order
+        said["order"], said["times"] = order.order, order.times
     code = int(items.value[item])
     known = json.loads(items.values[code]) if code >= 0 else {}
     kept = {key: value for key, value in known.items() if key != COUNTS} if isinstance(known, dict) else {}

@@ -22,21 +22,15 @@ COMMON: Final = 0.5
 class Relation:
     """word: what the passes divide: the rows of a batch, or the positions of a sequence; rows: how many of these there are
     sizes: how many rows or positions every pass took, of the target and of the golden
-    dimension: that one of the data; order: for each row of the golden its row in the target, None where they are in one order
+    dimension: that one of the data
+    orders: which rows, or positions, of the target and of the golden are compared, None where all as they are
     """
 
     word: Word
     rows: int
     sizes: tuple[Shape, Shape]
     dimension: int
-    order: Shape | None = None
-
-    def order_of(self, *, golden: bool) -> Shape | None:
-        """Which rows of a side that made several passes are taken, one after the other; None: all as they are. One side only is
-        put into the order of the other."""
-        if self.order is None or golden == (len(self.sizes[0]) > 1):
-            return None
-        return tuple(np.argsort(self.order).tolist()) if golden else self.order
+    orders: tuple[Shape | None, Shape | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +46,9 @@ class Place:
     times: int = 1
 
 
-def relate(target: Sequence[Shape], golden: Sequence[Shape]) -> Relation | None:
+def relate(target: Sequence[Shape], golden: Sequence[Shape], *, words: bool = False) -> Relation | None:
     """The relation of two runs, by the shapes of the data of all their passes; None where each pass of one is one of the other,
-    or the shapes tell of none."""
+    or the shapes tell of none. words: the first dimension counts words of texts, whatever follows it"""
     if list(target) == list(golden) or (len(target) == 1 and len(golden) == 1):
         return None
     shapes = [*target, *golden]
@@ -67,16 +61,32 @@ def relate(target: Sequence[Shape], golden: Sequence[Shape]) -> Relation | None:
     sizes = tuple(shape[cut] for shape in target), tuple(shape[cut] for shape in golden)
     if min(*sizes[0], *sizes[1]) < 1:
         return None
-    word: Word = "rows" if cut == 0 and len(shapes[0]) > 1 else "positions"
+    word: Word = "rows" if cut == 0 and len(shapes[0]) > 1 and not words else "positions"
     if word == "rows" and sum(sizes[0]) != sum(sizes[1]):
         return None
     rows = sum(sizes[0]) if word == "rows" else shapes[0][0] if cut else 1
     return Relation(word=word, rows=rows, sizes=sizes, dimension=cut)
 
 
-def check_data(relation: Relation, target: Sequence[Array], golden: Sequence[Array]) -> Relation | None:
-    """The relation with the order of the rows, by the content of the data of all passes; None where it is not the same data."""
+def begin_alike(relation: Relation) -> bool:
+    """Whether the first passes of both sides took as much each, and one side went on: then each may be that of the other."""
+    one, other = relation.sizes
+    shared = min(len(one), len(other))
+    return sum(one) != sum(other) and one[:shared] == other[:shared]
+
+
+def check_data(
+    relation: Relation,
+    target: Sequence[Array],
+    golden: Sequence[Array],
+    orders: tuple[Sequence[int], Sequence[int]] | None,
+) -> Relation | None:
+    """The relation with the order of the rows, by the content of the data of all passes; None where it is not the same data.
+    orders: which positions of both sides belong together, where the record tells"""
     one, other = (np.concatenate(list(parts), relation.dimension) for parts in (target, golden))
+    if orders is not None and max(orders[0]) < one.shape[relation.dimension]:
+        one, other = (np.take(side, own, relation.dimension) for side, own in zip((one, other), orders, strict=True))
+        relation = replace(relation, orders=(tuple(orders[0]), tuple(orders[1])))
     shared = min(one.shape[relation.dimension], other.shape[relation.dimension])
     cut = (slice(None),) * relation.dimension + (slice(shared),)
     near = np.isclose(one[cut], other[cut], rtol=1e-2) if one.dtype.kind == "f" else one[cut] == other[cut]
@@ -90,7 +100,9 @@ def check_data(relation: Relation, target: Sequence[Array], golden: Sequence[Arr
             return relation if near.mean() >= COMMON else None
         del free[found]
         order.append(found)
-    return replace(relation, order=tuple(order))
+    if len(relation.sizes[0]) > 1:  # one side is put into the order of the other
+        return replace(relation, orders=(tuple(order), None))
+    return replace(relation, orders=(None, tuple(np.argsort(order).tolist())))
 
 
 def find_place(own: Sequence[Shape | None], rival: Sequence[Shape | None], sizes: tuple[Shape, Shape]) -> Place | None:

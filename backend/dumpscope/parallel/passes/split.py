@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -26,12 +26,14 @@ _TAKEN: Final = (Role.INPUT, Role.KWARG)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passes:
-    """of: pass of every entry of the tree, ONCE for what is made once; data: of every pass, the item that holds its data
+    """of: pass of every entry of the tree, ONCE for what is made once
+    data: of every pass, the item that holds its data; made: what its first call made of that, -1: none
     turns: of every parameters_grad node, which firing of its parameter it is, from 0; -1 for other nodes"""
 
     count: int
     of: Int32
     data: tuple[int, ...]
+    made: tuple[int, ...]
     turns: Int32
 
 
@@ -71,11 +73,12 @@ def find_passes(dump: RankDump) -> Passes | None:
             return None
     else:
         anchors = _first_calls(dump)
-    data = [_find_data(dump, entry) for entry in anchors[:MOST]]
-    if len(anchors) > MOST or min(data, default=-1) < 0:
+    if not 0 < len(anchors) <= MOST:
         return None
+    data = [_find_data(dump, entry, _TAKEN) for entry in anchors]
+    made = [_find_data(dump, entry, (Role.OUTPUT,)) for entry in anchors]
     of = _assign(dump, entries, in_time, anchors)
-    return Passes(count=len(anchors), of=of, data=tuple(data), turns=_turns(dump, entries))
+    return Passes(count=len(anchors), of=of, data=tuple(data), made=tuple(made), turns=_turns(dump, entries))
 
 
 def _first_calls(dump: RankDump) -> list[int]:
@@ -109,15 +112,15 @@ def members(dump: RankDump, passes: Passes) -> list[RankDump]:
     return [keep_entries(dump, once | (of == number)) for number in range(passes.count)]
 
 
-def _find_data(dump: RankDump, entry: int) -> int:
-    """The first tensor that a call received: of its own record, else of the first call in it; -1 where there is none."""
+def _find_data(dump: RankDump, entry: int, roles: Collection[int]) -> int:
+    """The first tensor that a call received, or made: of its own record, else of the first call in it; -1 where there is none."""
     items, nodes = dump.items, len(dump.nodes)
     inside = [entry] if entry < nodes else []
     inside += [child for child in np.flatnonzero(dump.tree.parent == entry).tolist() if child < nodes]
     for node in inside:
         first, end = np.searchsorted(items.node, [node, node + 1]).tolist()
         for item in range(first, end):
-            if items.kind[item] == Kind.TENSOR and items.role[item] in _TAKEN and items.shape[item] >= 0:
+            if items.kind[item] == Kind.TENSOR and items.role[item] in roles and items.shape[item] >= 0:
                 return item
     return -1
 
@@ -179,6 +182,16 @@ def _turns(dump: RankDump, entries: Sequence[_Entry]) -> Int32:
     return turns
 
 
-def data_shapes(dump: RankDump, passes: Passes) -> list[tuple[int, ...]]:
-    """Shape of the data of every pass."""
-    return [dump.items.shapes[code] for code in dump.items.shape[list(passes.data)].tolist()]
+def find_named(dump: RankDump, passes: Passes, names: Collection[str]) -> list[int]:
+    """Of every pass, the first tensor that was recorded under one of these names; [] where a pass lacks it."""
+    items, nodes = dump.items, dump.nodes
+    words = [(label.rpartition(".")[0] or label).rpartition(".")[2] for label in nodes.labels]
+    named = np.array([word in names for word in words] + [False])[nodes.label]
+    found: dict[int, int] = {}
+    for item in np.flatnonzero(named[items.node] & (items.kind == Kind.TENSOR)).tolist():
+        found.setdefault(int(passes.of[items.node[item]]), item)
+    return [found[number] for number in range(passes.count)] if found.keys() >= set(range(passes.count)) else []
+
+
+def shapes_of(dump: RankDump, items: Sequence[int]) -> list[tuple[int, ...]]:
+    return [dump.items.shapes[code] for code in dump.items.shape[list(items)].tolist()]

@@ -18,6 +18,7 @@ from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef, join_
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
+from dumpscope.parallel.passes.chain import chain_steps
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.pairs import Pair, compare_pair, lost_rank, nothing_recorded
@@ -137,7 +138,7 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
 
             one, other, _ = join_pair(pair, options, _read, None)
         else:
-            one, other = read_rank(pair.target), read_rank(pair.golden)
+            one, other = (chain_steps([read_rank(ref) for ref in side]) for side in (pair.targets, pair.goldens))
             for dump in (one, other):
                 if not len(dump.nodes):
                     raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
@@ -191,20 +192,21 @@ def _units(
 
 def _compare_only(pair: RankPair, options: Options, made: Path, workers: Workers, progress: Progress) -> Unit | Problem:
     """One rank: the two sides are read at the same time, then measured with all threads. made: folder for joined tensors"""
-    read: dict[SideName, RankDump] = {}
+    read: dict[tuple[SideName, RankRef], RankDump] = {}
 
     def load(side: SideName, ref: RankRef) -> RankDump:
-        return read[side] if side in read else read_rank(ref)
+        return read[side, ref] if (side, ref) in read else read_rank(ref)
 
     count = workers.count
     try:
         if count > 1 and workers.processes and _json_bytes(pair) >= WORTH:
             with _pool(1) as pool:
                 other = pool.submit(read_rank, pair.golden)
-                read["target"] = read_rank(pair.target)
-                read["golden"] = other.result()
+                read["target", pair.target] = read_rank(pair.target)
+                read["golden", pair.golden] = other.result()
         else:
-            read["target"], read["golden"] = read_rank(pair.target), read_rank(pair.golden)
+            read["target", pair.target] = read_rank(pair.target)
+            read["golden", pair.golden] = read_rank(pair.golden)
         progress(0.5, say("pipeline.both_sides_read"))
         return compare_pair(
             pair, options, load, folder=made, threads=count,
@@ -240,7 +242,7 @@ def _json_bytes(pair: Pair) -> int:
     if isinstance(pair, UnitPair):
         refs = (*pair.target.values(), *pair.golden.values(), *pair.reference.values())
     else:
-        refs = (pair.target, pair.golden, pair.reference)
+        refs = (*pair.targets, *pair.goldens, pair.reference)
     for ref in refs:
         if ref is None:
             continue

@@ -16,6 +16,7 @@ from dumpscope.domain.records import Float64, RankDump, State, UInt8, item_name
 from dumpscope.errors import Problem, TensorError
 from dumpscope.parallel.orders import Order
 from dumpscope.readers.tensors import tensor_file
+from dumpscope.readers.tensors.members import MEMBER
 from dumpscope.texts import say
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +45,11 @@ def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path | Non
         if folder is None and not summed:
             continue
         try:
-            if order is None:
+            if order is None and MEMBER in name:  # one of several tensors of a file
+                made = f"{item}.npy"
+                if folder is not None:
+                    np.save(folder / made, realise(name))
+            elif order is None:
                 made = f"{item}{os.path.splitext(name)[1]}"
                 if folder is not None:
                     _link(name, folder / made)
@@ -91,7 +96,7 @@ def realise(order: Order | str) -> Array:
         raise TensorError(_unlike(parts))
     whole = sum(parts[1:], start=parts[0]) if order.dimension is None else _joined(parts, order)
     if order.order is not None and order.dimension is not None and order.blocks == 1:
-        whole = _reordered(whole, order.order, order.dimension)
+        whole = _reordered(whole, order, order.dimension)
     if order.length is not None:
         whole = np.take(whole, range(order.length), axis=order.dimension)
     return whole
@@ -136,7 +141,7 @@ def _continued(parts: list[Array], dimension: int, order: Order) -> Array:
     plain = np.concatenate(parts, axis=dimension)
     if order.order is not None:
         joined = np.take(joined, order.order, axis=dimension + 1)
-        plain = _reordered(plain, order.order, dimension)
+        plain = _reordered(plain, order, dimension)
     found: Array = joined.reshape(plain.shape)
     try:
         pattern = None if order.like is None else realise(order.like)
@@ -147,10 +152,11 @@ def _continued(parts: list[Array], dimension: int, order: Order) -> Array:
     return plain if _near(plain, pattern) > _near(found, pattern) else found
 
 
-def _reordered(whole: Array, order: Sequence[int], dimension: int) -> Array:
-    """The rows `order` of a tensor; each may take several places along the dimension."""
-    split = whole.reshape(*whole.shape[:dimension], len(order), -1, *whole.shape[dimension + 1 :])
-    found: Array = np.take(split, order, axis=dimension).reshape(whole.shape)
+def _reordered(whole: Array, order: Order, dimension: int) -> Array:
+    """The rows of a tensor that are taken; each may take several places along the dimension."""
+    split = whole.reshape(*whole.shape[:dimension], -1, order.times, *whole.shape[dimension + 1 :])
+    taken = np.take(split, order.order or (), axis=dimension)
+    found: Array = taken.reshape(*whole.shape[:dimension], -1, *whole.shape[dimension + 1 :])
     return found
 
 

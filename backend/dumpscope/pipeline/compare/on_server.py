@@ -140,8 +140,9 @@ class StoredSides:
 def _refs(pair: Pair, side: SideName) -> Sequence[RankRef]:
     if isinstance(pair, UnitPair):
         return list(pair.ranks_of(side).values())
-    ref = {"target": pair.target, "golden": pair.golden, "reference": pair.reference}[side]
-    return [] if ref is None else [ref]
+    if side == "reference":
+        return [] if pair.reference is None else [pair.reference]
+    return pair.targets if side == "target" else pair.goldens
 
 
 def _without_empty_ranks(

@@ -73,7 +73,7 @@ def _store_sides(database: Database, comparison_id: str, pair: Pair, ids: RankId
     """Where the two sides of a unit are stored: as the ranks that were read, or as what was made of them."""
 
     def store(side: Literal["target", "golden"], dump: RankDump) -> int:
-        if isinstance(pair, RankPair) and dump.ref.passes is None:
+        if isinstance(pair, RankPair) and not any(pair.following) and dump.ref.passes is None:
             return ids[side, pair.target if side == "target" else pair.golden]
         return store_dump_rank(database, ensure_joined(database, comparison_id, side), dump)
 
