@@ -40,6 +40,8 @@ RUNS: dict[str, tuple[Run, Any, bool]] = {  # what runs, its fault, whether atte
     "micro-batches of one": (train(1), None, False),
     "micro-batches in another order": (train(1, order=(2, 0, 3, 1)), None, False),
     "micro-batches without division": (train(1, mean=False), None, False),
+    "micro-batches of padded rows": (train(2, padded=True), None, False),
+    "one padded batch": (train(4, padded=True), None, False),
     "gelu of the fourth pass": (decode(2), ("gelu", 7), False),  # second layer
     "cached key of the fourth pass": (decode(2), ("cat", 30), False),  # of the second layer
     "gelu of the third micro-batch": (train(1), ("gelu", 5), False),
@@ -193,6 +195,15 @@ def test_gradients_that_add_up_to_too_much_are_told_and_the_update_is_no(ask: An
     assert answer.first_no.node == "Tensor.add_.0.forward"
     bad = unit.context.pair[unit.item_opinions.verdict == 3]
     assert (bad >= unit.context.end).all()
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_losses_that_are_means_over_other_numbers_of_words_are_told_and_not_accused(ask: Any, task: str) -> None:
+    answer, unit = ask("micro-batches of padded rows", "one padded batch", task)
+    assert (answer.outcome, answer.origins, answer.counts.no) == ("not_fully_judged", [], 0), answer.first_no
+    assert "each is a mean over its own words" in answer.settings[-1]
+    forward = unit.context.pair < unit.context.end
+    assert (unit.item_opinions.verdict[forward] == 0).sum() > 200
 
 
 def test_a_server_stores_what_was_put_together_and_judges_it_again(dumps: Any, tmp_path: Path) -> None:

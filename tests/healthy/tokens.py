@@ -105,14 +105,19 @@ def decode(prefill: int, rows: int = 1, length: int = 6) -> Run:
     return run
 
 
-def train(rows: int, *, mean: bool = True, order: tuple[int, ...] = (0, 1, 2, 3)) -> Run:
-    """A step over four sequences, `rows` at a time, in this order. mean: the loss is divided by the number of passes"""
+def train(rows: int, *, mean: bool = True, order: tuple[int, ...] = (0, 1, 2, 3), padded: bool = False) -> Run:
+    """A step over four sequences, `rows` at a time, in this order. mean: the loss is divided by the number of passes
+    padded: another number of labels counts in every row"""
 
     def run(model: nn.Module) -> None:
         batches = IDS[list(order)].split(rows)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for ids in batches:
-            loss = F.cross_entropy(model(ids).flatten(0, 1), ids.roll(-1, 1).flatten())
+            labels = ids.roll(-1, 1)
+            if padded:
+                labels = labels.masked_fill(torch.arange(labels.shape[1]) < ids[:, :1] % 5, -100)
+            (ids > 2).sum()
+            loss = F.cross_entropy(model(ids).flatten(0, 1), labels.flatten())
             (loss / len(batches) if mean and len(batches) > 1 else loss).backward()
         optimizer.step()
 

@@ -80,6 +80,8 @@ def describe_passes(target: RankDump, golden: RankDump, context: Context, facts:
                     "setting.passes_scaled", side=[phrase(f"side.{side}")], other=[phrase(f"side.{other}")], times=times
                 )
             )
+    if any(one.weighted for one in made.values()):
+        return [*out, phrase("setting.passes_weighted")]
     lost = (facts.outcome == Outcome.NO_DATA) & context.both & (context.kind == Kind.TENSOR)
     lost &= _put_together(target, context.target) | _put_together(golden, context.golden)
     if lost.any():

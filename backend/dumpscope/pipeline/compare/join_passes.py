@@ -13,9 +13,10 @@ from dumpscope.errors import UnreadableError
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
 from dumpscope.parallel.members import with_full_paths
-from dumpscope.parallel.passes.join import Pieces, join_passes
+from dumpscope.parallel.passes.join import join_passes
 from dumpscope.parallel.passes.relation import Relation
 from dumpscope.parallel.passes.split import Passes, count_passes, members
+from dumpscope.parallel.passes.ways import Pieces
 from dumpscope.pipeline.compare.joined_tensors import make_tensors
 from dumpscope.pipeline.planning.pass_relation import find_relation
 
