@@ -45,16 +45,20 @@ class _Entry:
     index: int
 
 
-def count_passes(dump: RankDump) -> int:
-    """How often the model ran, as far as the first module tells, or the first call with a weight in a dump without modules; 1
-    where nothing does. Cheap: it decides whether anything else is looked at."""
+def glance(dump: RankDump) -> list[tuple[int, ...]]:
+    """Shapes of the data of every pass, as far as the first module tells, or the first call with a weight in a dump without
+    modules. Cheap: it decides whether anything else is looked at."""
     nodes = dump.nodes
     ran = (nodes.kind == NodeKind.MODULE) & (nodes.direction == Direction.FORWARD) & (nodes.index < naming.AGAIN)
     modules = np.flatnonzero(ran)
-    if not len(modules):
-        return max(len(_first_calls(dump)), 1)
-    first = modules[np.argmin(dump.tree.order[modules])]
-    return int((nodes.label[modules] == nodes.label[first]).sum())
+    if len(modules):
+        modules = modules[np.argsort(dump.tree.order[modules], kind="stable")]
+        anchors = modules[nodes.label[modules] == nodes.label[modules[0]]].tolist()
+    else:
+        anchors = _first_calls(dump)
+    data = [_find_data(dump, node, _TAKEN) for node in anchors[:MOST]]
+    data = data if min(data, default=-1) >= 0 else [_find_data(dump, node, (Role.OUTPUT,)) for node in anchors[:MOST]]
+    return shapes_of(dump, [item for item in data if item >= 0])
 
 
 def find_passes(dump: RankDump) -> Passes | None:
@@ -115,8 +119,7 @@ def members(dump: RankDump, passes: Passes) -> list[RankDump]:
 def _find_data(dump: RankDump, entry: int, roles: Collection[int]) -> int:
     """The first tensor that a call received, or made: of its own record, else of the first call in it; -1 where there is none."""
     items, nodes = dump.items, len(dump.nodes)
-    inside = [entry] if entry < nodes else []
-    inside += [child for child in np.flatnonzero(dump.tree.parent == entry).tolist() if child < nodes]
+    inside = [entry] if entry < nodes else np.flatnonzero(dump.tree.parent[:nodes] == entry).tolist()
     for node in inside:
         first, end = np.searchsorted(items.node, [node, node + 1]).tolist()
         for item in range(first, end):
