@@ -18,8 +18,11 @@ from pipeline.comparing import compare  # noqa: E402
 
 from dumpscope.analysis.passes import told_of_passes  # noqa: E402
 from dumpscope.api.app import create_app  # noqa: E402
+from dumpscope.domain.options import Options  # noqa: E402
 from dumpscope.domain.records import item_name  # noqa: E402
 from dumpscope.domain.result import Answer, Unit  # noqa: E402
+from dumpscope.pipeline.compare.in_process import preview_layouts  # noqa: E402
+from dumpscope.readers.discover import discover  # noqa: E402
 from dumpscope.settings import Settings  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
 from healthy.tokens import Fault, Model, Run, decode, train, whole  # noqa: E402
@@ -204,6 +207,12 @@ def test_losses_that_are_means_over_other_numbers_of_words_are_told_and_not_accu
     assert "each is a mean over its own words" in answer.settings[-1]
     forward = unit.context.pair < unit.context.end
     assert (unit.item_opinions.verdict[forward] == 0).sum() > 200
+
+
+def test_a_dry_run_pairs_what_would_be_put_together(dumps: Any) -> None:
+    sides = [discover(dumps(name, "tensor")) for name in ("prefill and decode", "whole")]
+    (found,), _ = preview_layouts(sides[0], sides[1], Options())
+    assert (found.left, found.methods) == ([], {"exact": found.pairs})
 
 
 def test_a_server_stores_what_was_put_together_and_judges_it_again(dumps: Any, tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from hypothesis import given, strategies as st  # noqa: E402
 
 from dumpscope.domain.options import Options  # noqa: E402
 from dumpscope.domain.result import Answer  # noqa: E402
+from dumpscope.parallel.orders import Order  # noqa: E402
 from dumpscope.parallel.passes.tokens import Tokens, find_order  # noqa: E402
 from dumpscope.pipeline.compare.in_process import compare_layouts  # noqa: E402
+from dumpscope.pipeline.compare.joined_tensors import realise  # noqa: E402
 from dumpscope.readers.discover import discover  # noqa: E402
 
 TEXTS = ([3, 9, 4, 4, 7, 5], [8, 2, 6, 1, 9])
@@ -179,3 +181,14 @@ def test_tokens_find_each_other_however_an_engine_deals_them_out(texts: list[lis
     found = find_order(target, golden)
     assert found is not None
     assert [flat[at] for at in found[0]] == [whole[at] for at in found[1]] == whole
+
+
+def test_a_cache_that_a_pass_held_otherwise_is_shown_as_that_pass_held_it(tmp_path: Path) -> None:
+    parts = [np.arange(2 * length, dtype=np.float32).reshape(2, length) // length for length in (2, 3, 4)]
+    parts[1][1, 0] = np.nan
+    parts[2][:, 1] = np.nan
+    parts[0][:, 1] = np.nan
+    for number, part in enumerate(parts):
+        np.save(tmp_path / f"{number}.npy", part)
+    order = Order(parts=tuple(str(tmp_path / f"{number}.npy") for number in range(3)), dimension=None, grown=1)
+    np.testing.assert_array_equal(realise(order), [[0, 0, 0, 0], [np.nan, 1, 1, 1]])

@@ -63,30 +63,26 @@ def describe_passes(target: RankDump, golden: RankDump, context: Context, facts:
     totals = {side: sum(one.sizes) for side, one in made.items()}
     common = next(iter(totals.values()))
     counts = {side: [phrase("passes.count", count=len(made[side].sizes) if side in made else 1)] for side in sides}
-    out = [phrase(f"setting.passes_{word}", total=common, **counts)]
+    out = [phrase(f"passes.{word}", total=common, **counts)]
     few = [
         one.compared for one in made.values() if 0 <= one.compared < max(map(sum, (one.sizes for one in made.values())))
     ]
     if few:
-        out.append(
-            phrase("setting.passes_tokens", count=few[0], **{side: sum(one.sizes) for side, one in made.items()})
-        )
+        out.append(phrase("passes.tokens", count=few[0], **{side: sum(one.sizes) for side, one in made.items()}))
     for side, one in made.items():
         if one.gradients != 1.0:
             other = "golden" if side == "target" else "target"
             times = f"{1 / one.gradients:g}"
             out.append(
-                phrase(
-                    "setting.passes_scaled", side=[phrase(f"side.{side}")], other=[phrase(f"side.{other}")], times=times
-                )
+                phrase("passes.scaled", side=[phrase(f"side.{side}")], other=[phrase(f"side.{other}")], times=times)
             )
     if any(one.weighted for one in made.values()):
-        return [*out, phrase("setting.passes_weighted")]
+        return [*out, phrase("passes.weighted")]
     lost = (facts.outcome == Outcome.NO_DATA) & context.both & (context.kind == Kind.TENSOR)
     lost &= _put_together(target, context.target) | _put_together(golden, context.golden)
     if lost.any():
         stored = target.header.data_dir and golden.header.data_dir
-        out.append(phrase(f"setting.passes_{'apart' if stored else 'unseen'}", count=int(lost.sum())))
+        out.append(phrase(f"passes.{'apart' if stored else 'unseen'}", count=int(lost.sum())))
     return out
 
 

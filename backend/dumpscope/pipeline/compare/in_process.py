@@ -21,6 +21,7 @@ from dumpscope.match.preview import Preview, preview
 from dumpscope.parallel.passes.chain import chain_steps
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare.conclusion import conclude
+from dumpscope.pipeline.compare.join_passes import with_joined_passes
 from dumpscope.pipeline.compare.pairs import Pair, compare_pair, lost_rank, nothing_recorded
 from dumpscope.pipeline.compare.unit_store import SpilledUnit, UnitStore, spill
 from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan, nothing_compared, plan_comparison
@@ -142,6 +143,7 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
             for dump in (one, other):
                 if not len(dump.nodes):
                     raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
+            (one, other), _ = with_joined_passes(one, other, replace(options, tensors=False), None)
         found.append(preview(one, other, options, step=pair.step, rank=pair.rank))
     return found, plan.joining
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +33,7 @@ def with_joined_passes(
     """Both sides, each with its passes put together where one of them computed in other passes what the other did; and the
     arguments that differ for that reason.
 
-    folder: their tensors are made in it, None: none are
+    folder: their tensors are made in it, None: none are, and without `options.tensors` none is read
     """
     as_they_are = (target, golden), (_NOTHING, _NOTHING)
     seen = glance(target), glance(golden)
@@ -74,6 +75,12 @@ def _join(
         if many[number]:
             whole = join_passes(pieces[number], pieces[1 - number], relation, golden=number == 1)
             place = folder / word if folder is not None and tensors else None
-            made[number] = make_tensors(whole.dump, whole.orders, place)
+            wanted = whole.dump if options.tensors else _without_tensors(whole.dump)
+            made[number] = make_tensors(wanted, whole.orders, place)
             arguments[number] = whole.arguments
     return (made[0], made[1]), (arguments[0], arguments[1])
+
+
+def _without_tensors(dump: RankDump) -> RankDump:
+    items = replace(dump.items, data_name=np.full(len(dump.items), -1, np.int32), data_names=[])
+    return replace(dump, items=items)
