@@ -10,8 +10,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from api.conftest import BASE, compare as ask_server  # noqa: E402
+from fastapi.testclient import TestClient  # noqa: E402
 from hypothesis import given, strategies as st  # noqa: E402
 
+from dumpscope.api.app import create_app  # noqa: E402
 from dumpscope.domain.options import Options  # noqa: E402
 from dumpscope.domain.result import Answer  # noqa: E402
 from dumpscope.parallel.orders import Order  # noqa: E402
@@ -19,6 +22,7 @@ from dumpscope.parallel.passes.tokens import Tokens, find_order  # noqa: E402
 from dumpscope.pipeline.compare.in_process import compare_layouts  # noqa: E402
 from dumpscope.pipeline.compare.joined_tensors import realise  # noqa: E402
 from dumpscope.readers.discover import discover  # noqa: E402
+from dumpscope.settings import Settings  # noqa: E402
 
 TEXTS = ([3, 9, 4, 4, 7, 5], [8, 2, 6, 1, 9])
 """Words of two requests."""
@@ -192,3 +196,20 @@ def test_a_cache_that_a_pass_held_otherwise_is_shown_as_that_pass_held_it(tmp_pa
         np.save(tmp_path / f"{number}.npy", part)
     order = Order(parts=tuple(str(tmp_path / f"{number}.npy") for number in range(3)), dimension=None, grown=1)
     np.testing.assert_array_equal(realise(order), [[0, 0, 0, 0], [np.nan, 1, 1, 1]])
+
+
+def test_a_server_puts_steps_together_that_are_passes(tmp_path: Path) -> None:
+    sides = [
+        served(tmp_path / "target", ENGINE, told=IDS, fault=(1, 4)),
+        served(tmp_path / "golden", WHOLE, told=IDS),
+    ]
+    settings = Settings(data_dir=tmp_path / "server", roots=[tmp_path], executor="threads:2")
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        base = f"/api/comparisons/{ask_server(client, *sides)}"
+        (origin,) = client.get(f"{base}/origins").json()["items"]
+        assert origin["node"] == "Module.layers.0.mlp.Module.forward.0"
+        node = client.get(f"{base}/nodes/{origin['node']}").json()
+        (output,) = [pair for pair in node["items"] if pair["role"] == "output"]
+        assert output["target_leaf"]["shape"] == output["golden_leaf"]["shape"] == [11, 8]
+        assert client.get(f"{base}/figures/histogram", params={"pair": output["id"]}).status_code == 200
+        assert client.get(f"{base}/summary").json()["problems"] == []
