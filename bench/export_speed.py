@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the dumps and results, kept for the next run")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = arguments.save_comparison or Path(scratch)
+        folder = arguments.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         target, golden, _ = make_pair(folder, arguments.nodes)
         outcome = compare_layouts(
@@ -88,7 +88,10 @@ def main() -> None:
             answer, units = export_units(database, comparison, None, None)
             del outcome
             file = folder / "written" / "result.db"
-            tries = [timed(lambda: save_copy(file, database, comparison).stat().st_size) for _ in range(arguments.runs)]
+            tries = [
+                timed(lambda: save_copy(file, database, comparison, lambda: None).stat().st_size)
+                for _ in range(arguments.runs)
+            ]
             cpu, wall, size = min(tries)
             source = sum(one.stat().st_size for side in (target, golden) for one in side.rglob("*.json"))
             print(

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dumpscope_format.interventions import InterventionError, check_pattern
 from dumpscope_format.older_python import dataclass
@@ -57,6 +57,22 @@ class ConfigError(ValueError):
         self.allowed = allowed
 
 
+class Slice(NamedTuple):
+    """Elements `begin` to before `end` of dimension `dim`, in tensors whose size there is `size`.
+
+    size: None for every size; begin, end: as in Python, so -1 counts from the end; end: None for the rest
+    """
+
+    dim: int = 0
+    size: int | None = None
+    begin: int = 0
+    end: int | None = None
+
+    def __str__(self) -> str:
+        sized = "" if self.size is None else f" of size {self.size}"
+        return f"dim {self.dim}{sized}: {self.begin} to {'the end' if self.end is None else self.end}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
     """Which steps stay on disk: those around the first that crosses a limit.
@@ -88,6 +104,7 @@ class Config:
     trigger: the steps that stay on disk, None for all
     source_files: whether the user's files in call stacks are kept beside the dump
     max_gb: GiB of tensor files after which no more are written; None for no limit
+    slice: parts of tensors that are recorded in place of the whole; request_id: of a server, whose tokens alone are recorded
     """
 
     task: str = "statistics"
@@ -117,6 +134,8 @@ class Config:
     data_mode: tuple[str, ...] = ("all",)
     summary_mode: str = "statistics"
     tensor_list: tuple[str, ...] = ()
+    slice: tuple[Slice, ...] = ()
+    request_id: str | None = None
     bench_path: str | None = None
     diff_nums: int = 1
     overflow_nums: int = 1
@@ -141,6 +160,8 @@ class Config:
         changed = {key: value for key, value in given.items() if value != getattr(blank, key) and key != "source"}
         if self.trigger is not None:
             changed["trigger"] = {item.name: getattr(self.trigger, item.name) for item in fields(self.trigger)}
+        if self.slice:
+            changed["slice"] = [one._asdict() for one in self.slice]
         return changed
 
 
@@ -151,7 +172,7 @@ _COMMON: Final = (
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
-    "white_list", "black_list", "error_data_path",
+    "white_list", "black_list", "error_data_path", "slice", "request_id",
 )  # fmt: skip
 
 
@@ -222,6 +243,8 @@ def _check_values(values: dict[str, Any], source: str | None) -> Config:
         "bench_path": _path,
         "wrap_ops": _path,
         "error_data_path": _path,
+        "slice": _slices,
+        "request_id": _text,
     }
     checks["max_gb"] = _gigabytes
     checks["trigger"] = _trigger
@@ -248,6 +271,12 @@ def _adjust(config: Config, notes: list[str]) -> Config:
     if config.level == "debug" and config.tensor_list:
         notes.append("tensor_list has no meaning at level debug and is ignored")
         changes["tensor_list"] = ()
+    sliced = [key for key in ("slice", "request_id") if getattr(config, key)]
+    if sliced and (config.task not in ("statistics", "tensor") or config.level not in ("L0", "L1", "mix")):
+        notes.append(
+            f"{' and '.join(sliced)} need task statistics or tensor and level L0, L1 or mix: whole tensors are recorded"
+        )
+        changes.update(slice=(), request_id=None)
     if config.bench_path is not None and (config.task != "tensor" or config.summary_mode != "md5"):
         raise ConfigError("bench_path", config.bench_path, "only with task tensor and summary_mode md5")
     if config.async_dump and config.task == "tensor" and not config.list and config.level != "debug":
@@ -347,6 +376,31 @@ def _texts(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) and part for part in value):
         raise ConfigError(key, value, "a list of texts")
     return tuple(value)
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(key, value, "a text")
+    return value
+
+
+def _slices(key: str, value: Any) -> tuple[Slice, ...]:
+    allowed = 'a list of objects like {"dim": 0, "size": 512, "begin": 0, "end": 128}, with dim and size from 0'
+    if not isinstance(value, (list, tuple)):
+        raise ConfigError(key, value, allowed)
+    found = []
+    for part in value:
+        if not isinstance(part, Mapping) or not all(name in Slice._fields for name in part):
+            raise ConfigError(key, part, allowed)
+        given = {name: number for name, number in part.items() if number is not None}
+        if (
+            any(type(number) is not int for number in given.values())
+            or min(given.get("dim", 0), given.get("size", 0)) < 0
+        ):
+            raise ConfigError(key, dict(part), allowed)
+        if given:
+            found.append(Slice(**given))
+    return tuple(found)
 
 
 def patterns(key: str, value: Any) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -154,12 +154,15 @@ class PrecisionDebugger:
         model: torch.nn.Module | Sequence[torch.nn.Module] | None = None,
         token_range: Sequence[int] | None = None,
         rank_id: int | None = None,
+        scheduled_tokens: Mapping[str, int] | None = None,
     ) -> None:
         """Begin to record. model: needed at levels L0 and mix; a list numbers its members.
 
         token_range: first and last forward pass of the (first) model to record, both included, counted from 0 in each step;
             it holds until the next start
         rank_id: this process's rank, where torch.distributed does not know it
+        scheduled_tokens: of a server, the number of tokens of each request in the batch that comes, in their order; with the key
+            `request_id` of the configuration only the tokens of that request are recorded, and nothing where it is not among them
         """
         with self._guard:
             self._was_started = True
@@ -171,6 +174,8 @@ class PrecisionDebugger:
                     )
             if rank_id is not None and (isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0):
                 raise ConfigError("rank_id", rank_id, "a number from 0")
+            if scheduled_tokens is not None and not isinstance(scheduled_tokens, Mapping):
+                raise ConfigError("scheduled_tokens", scheduled_tokens, "numbers of tokens by the names of requests")
             given = model if model is not None else self._model
             models = _models(given) if given is not None else []
             if not models and (self._config.modules or token_range is not None):
@@ -187,6 +192,9 @@ class PrecisionDebugger:
             if not self._may_record(rank_id):
                 if self._counts_size(rank_id):
                     session.measure(models, numbered=isinstance(given, (list, tuple)), step=self.current_step)
+                return
+            if not session.slices.take_request(self._config.request_id, scheduled_tokens):
+                LOG.info("request %s is not in this batch, which is not recorded", self._config.request_id)
                 return
             window = TokenWindow(session, token_range) if token_range is not None else None
             session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)

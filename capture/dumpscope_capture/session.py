@@ -40,6 +40,7 @@ from dumpscope_capture.record.recording import Recording
 from dumpscope_capture.values.amounts import CountingSink, FrozenParameters, SizeCounter
 from dumpscope_capture.values.dedup import Dedup
 from dumpscope_capture.values.recorder import Recorder
+from dumpscope_capture.values.slices import Slices
 from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.source_files import SourceFiles, are_wanted
@@ -52,6 +53,7 @@ from dumpscope_format.run import (
     FROZEN,
     GRADIENTS_NOTE,
     NOTES,
+    SLICED_NOTE,
     UNRECORDED,
 )
 from dumpscope_format.schema import MICRO_STEP_KEY
@@ -99,6 +101,7 @@ class Session:
         self.ended = False
         self._spent = 0
         self._frozen = None if config.frozen else FrozenParameters()
+        self.slices = Slices(config.slice)
         self._told_size = False
         self._step_bytes: int | None = None
         self.installed = False
@@ -139,6 +142,8 @@ class Session:
         """Install the hooks for calls and modules, in the calling thread."""
         if self.installed or self.ended:
             return
+        for one in self.slices.now:
+            self.recording.notes.add(SLICED_NOTE, str(one))
         if self.config.modules or self.config.functions or not self.scopes.empty:
             self.scopes.install()
         if self.config.level == "L2" and self.kernels is None:
@@ -285,6 +290,7 @@ class Session:
             wants_tensor=self._file_filter(),
             dedup=self._dedup,
             frozen=self._frozen,
+            slices=self.slices,
         )
         self._dedup = recorder.dedup
         self.sink = self._sink_kind()(
@@ -425,7 +431,11 @@ class Session:
         """Count what a step would write, and write nothing. `end_step` ends it."""
         if self.sink is None:
             recorder = SizeCounter(
-                task=self.config.task, wants_tensor=self._file_filter(), dedup=self._dedup, frozen=self._frozen
+                task=self.config.task,
+                wants_tensor=self._file_filter(),
+                dedup=self._dedup,
+                frozen=self._frozen,
+                slices=self.slices,
             )
             self._dedup = recorder.dedup
             self.sink, self.step = CountingSink(), step

@@ -37,7 +37,10 @@ TRACED_NOTE: Final = "traced"
 TABLE_NOTE: Final = "table"
 """A side that was read from a result table of another tool: name of its file."""
 
-NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE, TABLE_NOTE)
+SLICED_NOTE: Final = "sliced"
+"""Parts of tensors that were recorded in place of the whole: `dim 0 of size 9: 3 to 7`."""
+
+NOTE_KINDS: Final = (COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, TRACED_NOTE, TABLE_NOTE, SLICED_NOTE)
 
 SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from dumpscope.analysis.monitor.anomalies import find_anomalies
 from dumpscope.analysis.monitor.divergence import compare_runs
+from dumpscope.analysis.monitor.heat import map_pair, map_run, thin_curve
 from dumpscope.analysis.monitor.ranks import find_stray_ranks
 from dumpscope.domain.monitor.findings import Anomaly
 from dumpscope.domain.monitor.tables import Float64, MetricTable
@@ -195,3 +197,59 @@ def test_the_rank_whose_reduced_gradient_differs_strays() -> None:
 def test_ranks_that_differ_alike_do_not_stray() -> None:
     ranks = {rank: replace(table(norms(10) * (1 + 0.2 * rank)), metric="grad_unreduced") for rank in range(6)}
     assert find_stray_ranks(ranks) == []
+
+
+@given(
+    numbers=st.lists(st.floats(width=32) | st.just(math.nan), min_size=1, max_size=300),
+    points=st.integers(10, 60),
+)
+def test_a_thinned_curve_keeps_its_ends_its_extremes_and_that_it_was_not_finite(
+    numbers: list[float], points: int
+) -> None:
+    values = np.array(numbers, dtype=np.float32)
+    kept = thin_curve(values, points)
+    assert (kept[0], kept[-1], (np.diff(kept) > 0).all()) == (0, len(values) - 1, True)
+    assert len(kept) <= max(points, 2 + 3 * (points // 2))
+    finite = values[np.isfinite(values)]
+    if len(finite):
+        assert {finite.min(), finite.max()} <= set(values[kept].tolist())
+    assert np.isfinite(values).all() == np.isfinite(values[kept]).all()
+
+
+def test_a_map_shows_the_most_unusual_number_of_each_bin() -> None:
+    values = np.ones((40, 3), dtype=np.float32)
+    values[7, 0], values[11, 0], values[25, 1], values[31, 2] = 20.0, 0.5, 0.125, np.inf
+    present = np.ones((40, 3), dtype=np.bool_)
+    present[:8, 1] = False
+    table = MetricTable(
+        metric="grad_reduced", names=("a", "b", "c"), statistics=("norm",), steps=np.arange(100, 140),
+        values=values[:, :, None], present=present,
+    )  # fmt: skip
+    found = map_run(table, "norm", 5)
+    assert found.bins == ((100, 107), (108, 115), (116, 123), (124, 131), (132, 139))
+    assert found.scores[0].tolist() == [20, 2, 1, 1, 1]
+    assert found.values[0].tolist() == [20, 0.5, 1, 1, 1]
+    assert np.isnan(found.scores[1, 0])
+    assert (found.scores[1, 3], found.values[1, 3]) == (8, 0.125)
+    assert (found.scores[2, 3], found.values[2, 3], found.worst.tolist()) == (np.inf, np.inf, [20, 8, np.inf])
+    levels = [math.log(factor / 1.5) / math.log(100 / 1.5) for factor in (20, 2)]
+    assert found.heat[0].tolist() == pytest.approx([*levels, 0, 0, 0])
+    cut = map_run(table, "norm", 5, (125, 125))
+    assert (cut.bins, cut.values[1].tolist(), found.usual.tolist()) == (((125, 125),), [0.125], [1, 1, 1])
+
+
+def test_a_map_of_two_runs_is_over_the_steps_and_series_that_both_have() -> None:
+    def run(names: tuple[str, ...], first: int, factor: float) -> MetricTable:
+        values = np.ones((20, len(names), 1), dtype=np.float32)
+        values[12 - first :, 0] *= factor
+        steps = np.arange(first, first + 20)
+        present = np.ones((20, len(names)), dtype=np.bool_)
+        return MetricTable(metric="m", names=names, statistics=("norm",), steps=steps, values=values, present=present)
+
+    found = map_pair(run(("module.a", "b", "c"), 0, 1.25), run(("a", "x", "b"), 4, 1.0), "norm", 16, floor=0.01)
+    assert (found.names, found.bins[0], found.bins[-1]) == (("module.a", "b"), (4, 4), (19, 19))
+    assert found.values[0, :8].tolist() == [0] * 8
+    assert found.values[0, 8:] == pytest.approx(0.2)
+    assert found.scores[0, 8] == pytest.approx(20)
+    assert found.worst.tolist() == pytest.approx([20, 1])
+    assert map_pair(run(("a",), 0, 1.0), run(("b",), 0, 1.0), "norm", 16).bins == ()

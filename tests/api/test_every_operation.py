@@ -6,6 +6,7 @@ DUMPSCOPE_FUZZ_EXAMPLES: requests of each operation; few in the gate, 200 before
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from api.conftest import BASE, Client, compare
 from dumpscope.api.app import create_app
 from dumpscope.settings import Settings
+from dumpscope_format.monitor import FIRST_LINE, Group, Layout, layout_frame, values_frame
 
 EXAMPLES = int(os.environ.get("DUMPSCOPE_FUZZ_EXAMPLES", "2"))
 STARTS = frozenset({"POST /api/sample"})
@@ -37,11 +39,19 @@ def operations() -> dict[str, Any]:
 def filled(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, dict[str, str]]]:
     """A server whose errors are replies, and ids of what is in it; only requests that read are sent with these."""
     folder = tmp_path_factory.mktemp("fuzzed")
-    app = create_app(Settings(data_dir=folder, roots=[dumps], executor="threads:1"))
+    run = folder / "rank0.monitor"
+    layout = Layout(0, ("loss",), (Group("grad_reduced", ("norm",), ("fc.weight",)),))
+    frames = [values_frame(layout, step, [1.0], struct.pack("<f", step)) for step in range(40)]
+    run.write_bytes(FIRST_LINE + layout_frame(layout) + b"".join(frames))
+    app = create_app(Settings(data_dir=folder / "data", roots=[dumps, folder], executor="threads:1"))
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         comparison = compare(client, dumps / "target_fault", dumps / "golden")
         row = client.get(f"/api/comparisons/{comparison}").json()
-        yield client, {"comparison_id": comparison, "dump_id": row["target"], "job_id": row["job"]}
+        monitor = client.post("/api/monitors", json={"path": str(run), "other": str(run)}).json()["id"]
+        yield (
+            client,
+            {"comparison_id": comparison, "dump_id": row["target"], "job_id": row["job"], "monitor_id": monitor},
+        )
 
 
 @pytest.mark.parametrize("name", operations())

@@ -16,9 +16,10 @@ from one_file import contents, packed
 
 from api.conftest import BASE, Client, Make, compare
 from dumpscope.api.app import create_app
-from dumpscope.api.one_file.asking import Query, Told, key_of
-from dumpscope.api.one_file.calls import choose_units, shares
+from dumpscope.api.one_file.asking import Held, Query, Told, key_of
+from dumpscope.api.one_file.calls import Unit, choose_units, shares
 from dumpscope.api.one_file.contents import collect
+from dumpscope.api.one_file.maps import MAP_BYTES, take_maps
 from dumpscope.errors import CancelledError, ConflictError
 from dumpscope.settings import Settings
 
@@ -74,6 +75,45 @@ def test_it_holds_the_replies_that_the_server_gives(written: Written) -> None:
     ]
     for path, query in asked:
         assert held["replies"][key_of(path, query)] == [200, client.get(path, params=query).json()], path
+
+
+def test_its_maps_have_every_row_of_all_ranks(written: Written, dumps: Path) -> None:
+    assert not any("rank-map" in key or "trends" in key for key in contents(written.page)["replies"]), (
+        "one rank and step"
+    )
+    comparison = compare(written.client, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
+    held = contents(page_of(written.client, comparison))["replies"]
+    top = f"/api/comparisons/{comparison}"
+    for path, query in (
+        (f"{top}/rank-map", {"step": 0}),
+        (f"{top}/trends", {"buckets": 40, "by_rank": True}),
+        (f"{top}/trends", {"buckets": 40, "by_rank": False}),
+    ):
+        status, found = held[key_of(path, query)]
+        assert (status, found["next"], len(found["items"])) == (200, None, found["total"])
+        first = written.client.get(path, params={**query, "limit": 2}).json()
+        assert found["items"][:2] == first["items"]
+        assert found["ranks"] == first["ranks"] == [0, 1]
+
+
+def test_a_long_map_is_taken_page_by_page_up_to_its_bytes() -> None:
+    pages = 10
+    asked: list[int] = []
+
+    def ask(_path: str, query: Query) -> Told:
+        place = int(query.get("cursor", 0))
+        asked.append(place)
+        rows = [{"name": f"m{place}", "scores": [1.5] * (MAP_BYTES // 15)}]  # "1.5, " each: a third of the bytes
+        page = {"items": rows, "next": str(place + 1) if place + 1 < pages else None, "total": pages}
+        return Told(200, json.dumps(page).encode())
+
+    held = Held(ask, lambda: None)
+    summary = {"units": [{"step": 0, "rank": rank} for rank in range(3)]}
+    take_maps(held, "/c", summary, [Unit(0, 0)])
+    kept = json.loads(held.document({"one": 1}))["replies"][key_of("/c/rank-map", {"step": 0})]
+    assert [row["name"] for row in kept[1]["items"]] == ["m0", "m1", "m2"]
+    assert (kept[1]["total"], kept[1]["next"]) == (pages, None)
+    assert asked[:3] == [0, 1, 2]
 
 
 def test_its_tree_has_every_row_of_a_small_comparison(written: Written) -> None:

@@ -107,6 +107,7 @@ REASONS: Final = {
             "backend/dumpscope/cli/progress.py",
         ),
         "one output format or its style": (
+            "backend/dumpscope/api/one_file/maps.py",
             "backend/dumpscope/cli/one_file.py",
             "backend/dumpscope/export/number_csv.py",
             "backend/dumpscope/export/words.py",
@@ -125,6 +126,7 @@ REASONS: Final = {
             "backend/dumpscope/pipeline/figures/registry.py",
             "backend/dumpscope/pipeline/results/require_dumps.py",
             "backend/dumpscope/pipeline/server/overflow_cache.py",
+            "backend/dumpscope/pipeline/server/rounds.py",
             "backend/dumpscope/pipeline/uploads/names.py",
             "backend/dumpscope/pipeline/uploads/piece.py",
             "backend/dumpscope/readers/archives/limits.py",
@@ -154,6 +156,7 @@ REASONS: Final = {
             "capture/dumpscope_capture/proof/module_paths.py",
             "capture/dumpscope_capture/ptdbg/compare_data.py",
             "capture/dumpscope_capture/values/distributed_objects.py",
+            "capture/dumpscope_capture/values/slices.py",
         ),
     }.items()
     for name in names

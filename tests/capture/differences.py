@@ -11,7 +11,7 @@ from dumpscope_capture.calls.names import PREFIXES, read_list
 from dumpscope_capture.calls.registry import beyond
 from dumpscope_format.schema import NODE_KEYS, RECOMPUTED_KEY, WRITTEN_KEY
 
-OURS = {"counts", "stride", "absent", *NODE_KEYS, RECOMPUTED_KEY, WRITTEN_KEY}
+OURS = {"counts", "stride", "absent", "whole_shape", *NODE_KEYS, RECOMPUTED_KEY, WRITTEN_KEY}
 """Keys of ours that msprobe does not write."""
 
 MISSING = {

@@ -128,11 +128,11 @@ def test_a_file_that_is_no_object_is_an_error(tmp_path: Path, text: str) -> None
 
 
 def test_unknown_keys_are_named_and_ignored(tmp_path: Path) -> None:
-    _, notes = load(_write(tmp_path, {"enable_dataloader": True, "typo": 1, "statistics": {"slice": [], "lists": []}}))
+    _, notes = load(_write(tmp_path, {"enable_dataloader": True, "typo": 1, "statistics": {"lines": [], "lists": []}}))
     assert [note.split("'")[1] for note in notes] == [
         "enable_dataloader",
         "typo",
-        "statistics.slice",
+        "statistics.lines",
         "statistics.lists",
     ]
 

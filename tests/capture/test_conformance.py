@@ -14,7 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import torch
@@ -42,6 +42,10 @@ def _case(model: str, level: str, kind: str) -> Case:
     return Case(name=f"{model}-{level}-{kind}", model=model, level=level, task=task, summary=summary, risk="FOCUS")
 
 
+SLICED: Final = Case(
+    name="gpt-mix-sliced", model="gpt", level="mix", task="tensor", summary="statistics", risk="FOCUS",
+    section={"slice": [{"dim": 1, "begin": -2}, {"dim": 0, "size": 2, "begin": 1, "end": 2}]},
+)  # fmt: skip
 GRID = [(level, kind) for level in LEVELS for kind in KINDS]
 DIAGONAL = [("L0", "statistics"), ("L1", "tensor"), ("mix", "md5"), ("mix", "tensor")]
 """Every level and every kind once, and the tensors behind the hashes."""
@@ -70,7 +74,7 @@ def peers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What msprobe records of every model, level and kind."""
     folder = tmp_path_factory.mktemp("peer")
     cases = [_case(model, level, kind) for model in MODELS for level, kind in GRID]
-    launch("msprobe", folder, cases, PEER)
+    launch("msprobe", folder, [*cases, SLICED], PEER)
     return folder
 
 
@@ -80,7 +84,7 @@ def _train(case: Case, make: Callable[..., Any]) -> None:
         task=case["task"],
         backward="msprobe",
         numbering="msprobe",
-        section={"summary_mode": case["summary"]},
+        section={"summary_mode": case["summary"], **case.get("section", {})},
     )
     peer_models.train(case["model"], debugger, steps=1)
 
@@ -96,6 +100,15 @@ def test_one_process_records_what_msprobe_does(
     theirs = Step(_only(peers / case["name"] / "step0"))
     reference = Step(_only(peers / _case(model, level, "tensor")["name"] / "step0"))
     _check(ours, theirs, reference, model, kind)
+
+
+def test_slices_of_tensors_are_cut_as_msprobe_cuts_them(make: Any, tmp_path: Path, peers: Path) -> None:
+    _train(SLICED, make)
+    ours = Step(_only(tmp_path / "dump" / "step0"))
+    theirs = Step(_only(peers / SLICED["name"] / "step0"))
+    whole = [item for node in ours.data.values() for item in node.get("output", []) if item and "whole_shape" in item]
+    assert len(whole) > 20
+    _check(ours, theirs, theirs, SLICED["model"], "tensor")
 
 
 @pytest.fixture(scope="module")

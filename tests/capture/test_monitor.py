@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import os
+import resource
 import subprocess
 from collections.abc import Callable
 from itertools import pairwise
@@ -181,6 +183,26 @@ def test_a_killed_run_loses_only_the_steps_that_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed")
+def test_steps_that_a_full_disk_took_half_of_are_lost_and_no_others(tmp_path: Path) -> None:
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Monitor(model, optimizer, tmp_path, flush_every=1) as monitor:
+        for step, room in enumerate((60, None, 60, 60, None)):  # bytes that are left; at first too few for the header
+            model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+            size = os.path.getsize(monitor.path) if step else 0
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft if room is None else size + room, hard))
+            try:
+                monitor.step()
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sum(monitor.errors.counts.values()) == 3
+    read = open_monitor(tmp_path)
+    assert read.ranks[0].load("grad_reduced").steps.tolist() == [1, 4]
+    assert read.problems == ()
+
+
 def test_ranks_show_their_own_gradients_then_the_reduced_ones(tmp_path: Path) -> None:
     launch_together("capture.monitored_ranks", [str(tmp_path)], tmp_path, size=2)
     for views in (False, True):

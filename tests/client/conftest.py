@@ -18,7 +18,13 @@ TOKEN = "correct horse"
 
 
 @pytest.fixture(scope="package")
-def address(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[str]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the server may read."""
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="package")
+def address(tmp_path_factory: pytest.TempPathFactory, dumps: Path, served: Path) -> Iterator[str]:
     """Address of a server with a token, which tests share."""
     folder = tmp_path_factory.mktemp("client")
     slow = folder / "python"
@@ -26,7 +32,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[s
     slow.chmod(0o755)
     settings = Settings(
         data_dir=folder / "data",
-        roots=[dumps],
+        roots=[dumps, served],
         executor="threads:2",
         token=TOKEN,
         webhook_hosts=["localhost"],

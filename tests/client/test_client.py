@@ -8,6 +8,7 @@ import json
 import math
 import shutil
 import sqlite3
+import struct
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -21,6 +22,7 @@ from client.conftest import TOKEN
 from dumpscope import client as package
 from dumpscope.client import AsyncClient, Client, Job, ServerError, WorkFailed, exchange, to_frame, uploads
 from dumpscope.errors import UsageError
+from dumpscope_format.monitor import FIRST_LINE, Group, Layout, layout_frame, values_frame
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -320,3 +322,20 @@ def test_checkpoints_are_compared_and_the_worst_tensors_returned(client: Client,
     assert set(seen) == {"checkpoints"}
     with pytest.raises(WorkFailed):
         client.diff_checkpoints(str(next((dumps / "golden").rglob("dump.json"))), str(files[0]))
+
+
+def test_a_monitored_run_is_examined_and_its_series_returned(client: Client, served: Path) -> None:
+    folder = served / "watched"
+    folder.mkdir()
+    layout = Layout(0, ("loss",), (Group("grad_reduced", ("norm", "max"), ("fc.weight",)),))
+    frames = [
+        values_frame(layout, step, [1.0], struct.pack("<2f", 9.0 if step == 50 else 1.0, step)) for step in range(64)
+    ]
+    (folder / "rank0.monitor").write_bytes(FIRST_LINE + layout_frame(layout) + b"".join(frames))
+    found = client.examine_monitor(str(folder), other=str(folder))
+    assert [(one["kind"], one["step"], one["name"]) for one in found["anomalies"]] == [("spike", 50, "fc.weight")]
+    assert found["summary"].startswith("Every norm of 64 steps and 2 series is equal. 1 anomaly")
+    own, other = client.monitor_curves(found["id"], "grad_reduced", "fc.weight", statistic="max", first=3, last=5)
+    assert (own["values"], own["steps"], other["other"]) == ([3, 4, 5], [3, 4, 5], True)
+    with pytest.raises(WorkFailed):
+        client.examine_monitor(str(folder.parent))

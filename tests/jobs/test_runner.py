@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +299,17 @@ def fail_or_wait(_database: Database, fails: bool, *, progress: Progress, cancel
     raise CancelledError("cancelled")
 
 
+def die_first(_database: Database, marker: Path | None, *, progress: Progress, cancelled: Cancelled) -> int:
+    """Kills its worker until the marker is there: once, always where its folder is missing, never without a marker."""
+    if marker is None:
+        return 0
+    if not marker.exists():
+        with suppress(OSError):
+            marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1
+
+
 def database_of(table: JobTable) -> Database:
     return table._database
 
@@ -330,6 +344,28 @@ def test_one_failing_task_stops_the_others_and_its_error_is_the_jobs(table: JobT
                 progress=lambda _done, _text: None,
                 cancelled=lambda: False,
             )
+
+
+def test_a_killed_worker_costs_its_task_and_a_task_that_always_kills_fails_alone(
+    table: JobTable, tmp_path: Path
+) -> None:
+    executor = make_executor("processes:2")
+
+    def spread_all(*markers: Path | None) -> list[int]:
+        work = Work(database=database_of(table), executor=executor, job=table.create("compare", "c", {}).id)
+        calls = [(marker,) for marker in markers]
+        return spread(work, die_first, calls, progress=lambda _done, _text: None, cancelled=lambda: False)
+
+    try:
+        assert spread_all(None, tmp_path / "once", None, None) == [0, 1, 0, 0]
+        with ThreadPoolExecutor(2) as jobs:
+            deadly = jobs.submit(spread_all, tmp_path / "nowhere" / "always")
+            healthy = jobs.submit(spread_all, *[None] * 20)
+            with pytest.raises(DumpscopeError, match="worker process died"):
+                deadly.result()
+            assert healthy.result() == [0] * 20
+    finally:
+        executor.shutdown()
 
 
 def test_cancelling_reaches_tasks_in_their_workers(table: JobTable) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dumpscope.domain.job import Job
+from dumpscope.domain.job import PROVISIONAL_MARK, Job
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
 from dumpscope.errors import UsageError
@@ -81,8 +81,17 @@ def test_a_comparison_of_one_rank_is_seen_to_move_before_it_is_measured(tmp_path
     seen: list[tuple[float, str]] = []
     run_comparison(work, comparison, progress=lambda *said: seen.append(said), cancelled=lambda: False)
     assert seen == sorted(seen, key=lambda said: said[0])
-    assert [text.split()[0] for _, text in seen] == ["loading", "loading", "comparing", "looking", "storing"]
+    assert [text.split()[0].rstrip(";") for _, text in seen] == [
+        "loading",
+        "loading",
+        "comparing",
+        "looking",
+        "storing",
+    ]
     assert len({done for done, _ in seen}) == len(seen)
+    found = get_comparison(work.database, comparison).answer
+    assert found is not None
+    assert seen[-1][1] == f"storing{PROVISIONAL_MARK}{found.origins[0].node}", "the cause is told before it is stored"
     work.database.close()
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import shutil
+import signal
+import sys
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +22,17 @@ from dumpscope.domain.facts import Class, Verdict
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer
+from dumpscope.errors import DumpscopeError
 from dumpscope.pipeline.compare import in_process
+from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.readers import discover
 from dumpscope.texts import as_ranges, on_ranks
 from dumpscope.verdict.rules import CODES
 from pipeline.comparing import compare
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "ranks.tar.xz"
+KILLED = Path()
+compare_and_spill = in_process._compare_and_spill
 
 FAULTS = [
     ("relu", 1, "Functional.relu.0.forward", "overflow", {0, 2, 3}),
@@ -170,6 +180,38 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(runs: Path, monkeyp
     one, two = (in_process.compare_layouts(*sides, Options(), paths=("sent", "golden"), jobs=jobs) for jobs in (1, 2))
     assert one.answer == two.answer
     assert one.collectives == two.collectives
+
+
+def killed_once(pair: RankPair, *rest: Any) -> Any:
+    """Compares in a worker; the first worker that is given rank 2 is killed."""
+    if pair.rank == 2 and not KILLED.exists():
+        with suppress(OSError):
+            KILLED.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return compare_and_spill(pair, *rest)
+
+
+def test_ranks_whose_worker_was_killed_are_compared_again(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_process, "WORTH", 0)
+    monkeypatch.setattr(in_process, "_context", lambda: multiprocessing.get_context("fork"))
+    sides = discover(runs / "sent"), discover(runs / "golden")
+
+    def answered(jobs: int) -> Answer:
+        return in_process.compare_layouts(*sides, Options(), paths=("sent", "golden"), jobs=jobs).answer
+
+    whole = answered(1)
+    monkeypatch.setattr(in_process, "_compare_and_spill", killed_once)
+    monkeypatch.setattr(sys.modules[__name__], "KILLED", tmp_path / "killed")
+    assert answered(2) == whole
+    assert (tmp_path / "killed").exists()
+    monkeypatch.setattr(
+        sys.modules[__name__], "KILLED", tmp_path / "nowhere" / "killed"
+    )  # cannot be made: it dies each time
+    with pytest.raises(DumpscopeError, match="worker process died") as caught:
+        answered(2)
+    assert "--jobs 1" in (caught.value.hint or "")
 
 
 def test_what_replicas_share_is_one_origin_that_names_their_ranks(runs: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Looks:
         return job
 
     def look(self) -> None:
-        self._watcher.look_round(all_due=True)
+        self._watcher.look(asked=True)
 
     @property
     def condition(self) -> str:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError
-from dumpscope.readers.monitors.opening import open_monitor
+from dumpscope.readers.monitors import own_files
+from dumpscope.readers.monitors.opening import FollowedRun, open_monitor
 from dumpscope_format.monitor import FIRST_LINE, Group, Layout, header_frame, layout_frame, values_frame
 
 LAYOUT = Layout(
@@ -32,7 +33,9 @@ def test_a_file_gives_tables_in_the_order_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "rank3.monitor").write_bytes(contents())
     run = open_monitor(tmp_path)
     (rank,) = run.ranks
-    assert (run.tool, run.problems, rank.rank, rank.metrics) == ("dumpscope", (), 3, ("grad_reduced", "exp_avg"))
+    assert (run.tool, run.problems, rank.rank) == ("dumpscope", (), 3)
+    assert rank.metrics == {"grad_reduced": ("norm", "nans"), "exp_avg": ("norm",)}
+    assert list(rank.metrics) == ["grad_reduced", "exp_avg"]
     found = rank.load("grad_reduced")
     assert (found.names, found.statistics, found.steps.tolist()) == (("a", "b"), ("norm", "nans"), list(range(STEPS)))
     assert found.values[2].tolist() == [[12, 13], [10, 11]]
@@ -57,10 +60,12 @@ def test_any_damage_leaves_the_other_steps_as_they_are(
     }[kind]
     path = tmp_path_factory.mktemp("damage") / "rank0.monitor"
     path.write_bytes(damaged)
-    try:
-        run = open_monitor(path)
-    except DumpscopeError:
-        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_files, "PIECE", data.draw(st.sampled_from([33, 200, 1 << 20])))
+        try:
+            run = open_monitor(path)
+        except DumpscopeError:
+            return
     found = run.ranks[0].load("grad_reduced")
     for row, step in enumerate(found.steps.tolist()):
         names = [found.names.index(name) for name in ("b", "a")]
@@ -107,7 +112,7 @@ def test_csv_files_of_the_second_generation_are_told_apart_by_scope(tmp_path: Pa
         V2 + "0,3,fc.weight,unreduced,0,1,0.5,2,0\n0,3,fc.weight,reduced,0,1,0.5,1,0\n"
     )
     (rank,) = open_monitor(tmp_path).ranks
-    assert (rank.rank, rank.metrics) == (5, ("grad_unreduced", "grad_reduced"))
+    assert (rank.rank, tuple(rank.metrics)) == (5, ("grad_unreduced", "grad_reduced"))
     assert rank.load("grad_reduced").column("norm").tolist() == [[1.0]]
     assert rank.load("grad_unreduced").column("norm").tolist() == [[2.0]]
 
@@ -124,3 +129,40 @@ def test_what_no_monitor_wrote_is_refused_with_what_to_do(tmp_path: Path) -> Non
     (tmp_path / "rank0.monitor").write_bytes(b"something else")
     with pytest.raises(UnreadableError, match="no file of a monitor"):
         open_monitor(tmp_path)
+
+
+def test_a_folder_that_is_a_link_out_of_the_root_is_not_read(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    for folder in (outside, root / "rank_0"):
+        folder.mkdir(parents=True)
+        (folder / "weight_grad_step0-9.csv").write_text(V2 + "0,3,fc.weight,reduced,0,1,0.5,1,0\n")
+    (root / "rank_1").symlink_to(outside)
+    run = open_monitor(root, root=str(root))
+    assert ([rank.rank for rank in run.ranks], [one.kind for one in run.problems]) == ([0], ["refused"])
+
+
+def test_a_run_that_grows_is_read_on_from_its_last_whole_frame(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.monitor"
+    whole = contents()
+    start = whole.index(values_frame(LAYOUT, 3, [3 / 8], struct.pack("<5f", *range(15, 20))))
+    path.write_bytes(whole[: start + 11])
+    followed = FollowedRun(tmp_path)
+    first = followed.look()
+    assert (first.ranks[0].last_step, followed.look() is first) == (2, True)
+    with path.open("ab") as file:
+        file.write(whole[start + 11 :])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_files, "PIECE", 50)
+        later = followed.look()
+    assert (later.ranks[0].last_step, later.problems) == (STEPS - 1, ())
+    np.testing.assert_array_equal(
+        later.ranks[0].load("grad_reduced").values, open_monitor(tmp_path).ranks[0].load("grad_reduced").values
+    )
+    norms = later.ranks[0].load("grad_reduced", "nans")
+    assert (norms.statistics, norms.values[2].tolist()) == (("nans",), [[13], [11]])
+    (tmp_path / "rank0-1.monitor").write_bytes(contents(first=4))
+    assert followed.look().ranks[0].last_step == 9
+    path.unlink()
+    path.write_bytes(whole[:start])
+    with pytest.raises(UnreadableError, match="replaced"):
+        later.ranks[0].load("exp_avg")

@@ -167,9 +167,30 @@ def test_it_speaks_both_languages_and_opens_modules(alone: Page, write: Write, d
     expect(alone.get_by_test_id("banner")).to_contain_text("First origin")
 
 
+def test_its_maps_of_ranks_and_steps_lead_to_calls(alone: Page, write: Write, dumps: Path) -> None:
+    alone.goto(write(dumps / "dist2_tensor_fault", dumps / "dist2_tensor_golden").address)
+    alone.get_by_test_id("open-rank-map").click()
+    maps = alone.get_by_test_id("trends")
+    rows = maps.locator("tbody").get_by_role("row")
+    expect(maps.get_by_role("columnheader")).to_have_text([r"Node \ rank", "No", "0", "1"])
+    maps.get_by_placeholder("Search modules").fill("LN.LayerNorm.forward")
+    expect(rows).to_have_count(1)
+    maps.get_by_text("Steps", exact=True).click()
+    maps.get_by_placeholder("Search modules").fill("ln.LayerNorm.forward")
+    expect(rows).to_have_count(2)
+    maps.get_by_role("checkbox", name="A row per rank").uncheck()
+    expect(rows).to_have_count(1)
+    expect(alone.get_by_test_id("not-in-file")).to_have_count(0)
+    maps.get_by_role("checkbox", name="A row per rank").check()
+    maps.get_by_role("button", name=re.compile(r"ln\.LayerNorm.*step 0, rank 1")).click()
+    expect(maps).to_be_hidden()
+    assert re.search(r"[#&]s=0&r=1&n=Module\.module\.ln\.LayerNorm", alone.url)
+    expect(alone.get_by_test_id("flow")).to_be_visible()
+
+
 SERVERS = (
     "policy", "open-policy", "hand-matches", "export", "copy-link", "match-with", "unmatch", "say-note", "reproduce", "alone-how",
-    "open-assistant", "open-trends", "open-rank-map", "plan-join", "copy-mark",
+    "open-assistant", "plan-join", "copy-mark",
 )  # fmt: skip
 """What only a server can do."""
 

@@ -19,7 +19,7 @@ from dumpscope.api.http.access import Guards
 from dumpscope.api.http.methods import Head
 from dumpscope.api.http.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import checkpoints, health, jobs, metrics, webhooks
+from dumpscope.api.routes import checkpoints, health, jobs, metrics, monitors, webhooks
 from dumpscope.api.routes.comparisons import (
     catalogue as comparisons,
     exports,
@@ -118,6 +118,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         notes,
         prechecks,
         checkpoints,
+        monitors,
         plans,
         policies,
         figures,

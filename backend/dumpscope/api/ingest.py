@@ -34,6 +34,11 @@ def resolve_path(state: State, given: str) -> Path:
     return real
 
 
+def root_of(state: State, path: Path) -> str:
+    """The root that a resolved path lies below."""
+    return str(next(root for root in state.settings.roots if path == root or root in path.parents))
+
+
 def default_name(path: Path) -> str:
     """The last part of the path that distinguishes dumps."""
     parts = [part for part in path.parts if not part.endswith(".json")]

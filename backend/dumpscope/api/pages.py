@@ -51,6 +51,7 @@ def install(app: FastAPI) -> None:
 @router.get("/")
 @router.get("/dumps/{_id}")
 @router.get("/checkpoints/{_id}")
+@router.get("/monitors/{_id}")
 @router.get("/comparisons/{_id}")
 def page(request: Request) -> Response:
     """The page of the UI; it reads the address itself."""

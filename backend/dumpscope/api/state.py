@@ -17,6 +17,7 @@ from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
+from dumpscope.pipeline.monitor.open_runs import OpenRuns
 from dumpscope.pipeline.server.deliveries import Deliveries
 from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
@@ -40,6 +41,7 @@ class State:
     deliveries: Deliveries
     unfinished: UnfinishedUploads
     results: tuple[str, ...] = ()
+    open_runs: OpenRuns = field(default_factory=OpenRuns)
     closing: Event = field(default_factory=Event)
     feed: JobFeed = field(init=False)
 

@@ -237,6 +237,19 @@ class Client:
         """Compare two checkpoints on the server, below its roots, and wait: the summary, `id`, and the worst `tensors`."""
         return self._run(steps.diff_checkpoints(target, golden, name, rename, watch))
 
+    def examine_monitor(
+        self, path: str, *, other: str | None = None, name: str | None = None, watch: Watcher | None = None
+    ) -> dict[str, Any]:
+        """Examine a monitored run on the server, below its roots, and wait: findings, `id`, and the gravest 100 `anomalies`.
+        other: a run that is known to be right"""
+        return self._run(steps.examine_monitor(path, other, name, watch))
+
+    def monitor_curves(
+        self, monitor_id: str, metric: str, names: Sequence[str] | str, **query: Any
+    ) -> list[dict[str, Any]]:
+        """Series of a monitored run, and of the other one, over its steps. query: statistic, rank, first, last, points"""
+        return self._run(steps.monitor_curves(monitor_id, metric, names, query))
+
     def judge(self, comparison: Comparison | str, policy: str, *, watch: Watcher | None = None) -> Comparison:
         """Judge by another policy: a name, or the text of a policy file."""
         return self._run(steps.judge(comparison, policy, watch))

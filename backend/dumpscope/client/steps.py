@@ -134,6 +134,26 @@ def diff_checkpoints(
     return {"id": accepted["id"], **found, "tensors": tensors}
 
 
+def examine_monitor(path: str, other: str | None, name: str | None, watch: Watcher | None) -> Steps[dict[str, Any]]:
+    body = {"path": path, "other": other, "name": name}
+    accepted = yield from send("POST", "/monitors", body)
+    yield from finish(accepted["job"], watch)
+    place = f"/monitors/{accepted['id']}"
+    found: dict[str, Any] = yield from get(f"{place}/findings")
+    anomalies = (yield from get(f"{place}/anomalies", {"limit": 100}))["items"]
+    return {"id": accepted["id"], **found, "anomalies": anomalies}
+
+
+def monitor_curves(
+    monitor_id: str, metric: str, names: Sequence[str] | str, query: Query
+) -> Steps[list[dict[str, Any]]]:
+    series = [names] if isinstance(names, str) else list(names)
+    asked = {"from" if key == "first" else "to" if key == "last" else key: value for key, value in query.items()}
+    found = yield from get(f"/monitors/{monitor_id}/curves", {"metric": metric, "name": series, **asked})
+    curves: list[dict[str, Any]] = found["curves"]
+    return curves
+
+
 def judge(comparison: Comparison | str, policy: str, watch: Watcher | None) -> Steps[Comparison]:
     row = read(Comparison, (yield from send("PATCH", f"/comparisons/{id_of(comparison)}", {"policy": policy})))
     if row.job is not None:

@@ -97,6 +97,8 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
     if target.ref.traits.magnitude_sum != golden.ref.traits.magnitude_sum:
         t_state[:, _NORM] = g_state[:, _NORM] = State.ABSENT
     codes = {name: code for code, name in enumerate(dtypes)}
+    t_unread = unread(target)
+    g_unread = t_unread if golden is target else unread(golden)
     return Context(
         pair=items.pair,
         target=t,
@@ -122,7 +124,7 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         api=api,
         nodes=len(pairs),
         end=_end(target, pairs),
-        unread=_flags(unread(target), t) | _flags(unread(golden), g),
+        unread=_flags(t_unread, t) | _flags(g_unread, g),
         unrecorded=_unrecorded(target, golden, ~has_t) | _unrecorded(golden, target, ~has_g),
         same_hash=_have_same_hash(target, golden, items) & (kind_t == Kind.TENSOR),
     )

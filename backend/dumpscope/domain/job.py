@@ -10,8 +10,9 @@ JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 PROVISIONAL_MARK: Final = "; provisional: "
 """Stands in a stored message between what is done and the node of the first origin by statistics."""
 
-JobKind = Literal["ingest", "update", "compare", "rejudge", "precheck", "checkpoints"]
-"""read a dump, read what is new in it, compare, judge again by another policy, run calls alone"""
+JobKind = Literal["ingest", "update", "compare", "rejudge", "precheck", "checkpoints", "monitor"]
+"""read a dump, read what is new in it, compare, judge again by another policy, run calls alone, compare checkpoints, examine a
+monitored run"""
 JobEnd = Literal["done", "failed", "cancelled"]
 
 FINISHED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
@@ -43,7 +44,7 @@ class Job:
 
     @property
     def provisional(self) -> str | None:
-        """Node of the first origin by the stored statistics, while tensors are still being read; None where none is known."""
+        """Node of the first origin while tensors are still read, or the result is still stored; None where none is known."""
         return self.message.partition(PROVISIONAL_MARK)[2] or None
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from dumpscope.domain.coverage import GROUPS, LOST, NOT_FULLY_JUDGED, Reason
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, Verdict
+from dumpscope.domain.records import Bool, Int8, Int64
 from dumpscope.domain.result import Answer
 from dumpscope.export.stack_frames import locate_call
 from dumpscope.export.table.unit_table import Table
@@ -73,7 +75,10 @@ def _suite(table: Table) -> Iterator[str]:
     for start in range(0, len(pairs), 1024):
         some = slice(start, start + 1024)
         names = table.nodes(first[some])
-        rows = zip(pairs[some].tolist(), names, verdicts[some].tolist(), first[some], last[some], strict=True)
+        told = (verdicts[some] == Verdict.NO) | (verdicts[some] == Verdict.WARNING)
+        told |= np.isin(table.unit.node_opinions.cls[pairs[some]], CAUSES)
+        reasons = _reasons(table, first[some], last[some], verdicts[some], told)
+        rows = zip(pairs[some].tolist(), names, verdicts[some].tolist(), first[some].tolist(), reasons, strict=True)
         yield "".join(_case(table, place, unjudged.get(row[0]), *row) for row in rows)
     yield "</testsuite>\n"
 
@@ -90,13 +95,12 @@ def _unjudged(table: Table) -> dict[int, str]:
 
 
 def _case(
-    table: Table, place: str, unjudged: str | None, pair: int, name: str, verdict: int, first: int, last: int
+    table: Table, place: str, unjudged: str | None, pair: int, name: str, verdict: int, first: int, lines: list[str]
 ) -> str:
-    """unjudged: why something of the call that matters was not judged, None where all was"""
+    """unjudged: why something of the call that matters was not judged, None where all was; first: row; lines: its reasons"""
     head = f"<testcase classname={_attribute(place)} name={_attribute(name)}"
     cls = CLASS_WORDS[table.unit.node_opinions.cls[pair]]
     if verdict != Verdict.NO and table.unit.node_opinions.cls[pair] in CAUSES:
-        lines = _reasons(table, first, last, verdict)
         return f'{head}><error type="{cls}" message={_attribute(lines[0] if lines else cls)}/></testcase>\n'
     if verdict != Verdict.NO and unjudged is not None:
         return f'{head}><error type="{NOT_FULLY_JUDGED}" message={_attribute(unjudged)}/></testcase>\n'
@@ -104,7 +108,6 @@ def _case(
         return f"{head}/>\n"
     if verdict == Verdict.NA:
         return f"{head}><skipped/></testcase>\n"
-    lines = _reasons(table, first, last, verdict)
     summary, text = _attribute(lines[0] if lines else cls), _text("\n".join(lines))
     if verdict == Verdict.NO:
         text = _text("\n".join([*lines, *_places(table, first)]))
@@ -120,15 +123,25 @@ def _places(table: Table, first: int) -> list[str]:
     return [f"in module {module}"] * bool(module) + [f"called at {where}"] * bool(where)
 
 
-def _reasons(table: Table, first: int, last: int, verdict: int) -> list[str]:
-    """Reasons of the items from row `first` to `last` with the call's verdict, and why the call has no partner."""
-    rows = np.arange(first, last)
-    rows = rows[table.verdict[rows] == verdict]
-    shown = rows[:SHOWN]
-    said = [table.leftovers(np.array([first]))[0], *table.messages(shown)]
-    if len(rows) > len(shown):
-        said.append(f"and {len(rows) - len(shown)} more")
-    return [line for line in said if line]
+def _reasons(table: Table, first: Int64, last: Int64, verdicts: Int8, told: Bool) -> list[list[str]]:
+    """For calls whose rows go from `first` to before `last`, one behind the other: why a call has no partner, and the reasons of
+    the items with the call's verdict, all looked up at once; nothing for a call that is not `told`."""
+    owner = np.repeat(np.arange(len(first)), last - first)
+    rows = np.arange(first[0], last[-1])
+    same = told[owner] & (table.verdict[rows] == verdicts[owner])
+    owner, rows = owner[same], rows[same]
+    counts = np.bincount(owner, minlength=len(first))
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    messages = iter(table.messages(rows[place < SHOWN]))
+    alone = iter(table.leftovers(first[told]))
+    out: list[list[str]] = []
+    for count, wanted in zip(counts.tolist(), told.tolist(), strict=True):
+        said = [next(alone)] if wanted else []
+        said += islice(messages, min(count, SHOWN))
+        if count > SHOWN:
+            said.append(f"and {count - SHOWN} more")
+        out.append([line for line in said if line])
+    return out
 
 
 def _attribute(text: str) -> str:

@@ -68,6 +68,20 @@ def say_divergences(divergences: Sequence[RankedDivergence], target: str, golden
     return said
 
 
+def say_anomalies(anomalies: Sequence[RankedAnomaly], ranks: int) -> list[Phrase]:
+    """How many anomalies there are, and the gravest of them. ranks: of the run"""
+    if not anomalies:
+        return [phrase("monitor.no_anomaly")]
+    rank, worst = anomalies[0]
+    said = phrase(
+        "monitor.anomalies",
+        count=len(anomalies), kind=[phrase(f"monitor.kind_{worst.kind}")], step=worst.step,
+        series=worst.name or [phrase("monitor.many_series", count=worst.series)], metric=metric_words(worst.metric),
+        value=number(worst.value), usual=number(worst.usual),
+    )  # fmt: skip
+    return [said] if rank is None or ranks < 2 else [said, phrase("monitor.anomaly_rank", rank=rank)]
+
+
 def say_stray(one: StrayRank) -> Phrase:
     """A stray rank in one sentence."""
     return phrase(

@@ -37,7 +37,8 @@ def make_executor(spec: str) -> Executor:
 
 
 class Processes(Executor):
-    """A process pool that outlives its workers: one killed (out of memory, say) fails its own work, not the work after it.
+    """A process pool that outlives its workers. One killed (out of memory, say) fails the work of all, which can be done again
+    `alone`: each by a worker of its own, one after another, so that a task that kills its worker fails nothing else.
 
     Workers start by spawn, never by fork: a fork of a process with threads may inherit a lock that nobody releases.
     """
@@ -45,7 +46,8 @@ class Processes(Executor):
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._lock = threading.Lock()
-        self._pool = self._fresh()
+        self._pool = self._fresh(workers)
+        self._alone = ThreadPoolExecutor(1, thread_name_prefix="alone")
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         with self._lock:
@@ -53,15 +55,24 @@ class Processes(Executor):
                 return self._pool.submit(fn, *args, **kwargs)
             except BrokenProcessPool:
                 self._pool.shutdown(wait=False)
-                self._pool = self._fresh()
+                self._pool = self._fresh(self.workers)
                 return self._pool.submit(fn, *args, **kwargs)
+
+    def alone(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Like `submit`, in a worker that does nothing else."""
+        return self._alone.submit(self._run_alone, fn, *args, **kwargs)
+
+    def _run_alone(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._fresh(1) as pool:
+            return pool.submit(fn, *args, **kwargs).result()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         with self._lock:
             self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+        self._alone.shutdown(wait=wait, cancel_futures=cancel_futures)
 
-    def _fresh(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_begin_worker)
+    def _fresh(self, workers: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin_worker)
 
 
 def _begin_worker() -> None:

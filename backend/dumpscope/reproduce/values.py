@@ -47,6 +47,8 @@ class Reader:
         dtype, shape = record["dtype"], record["shape"]
         if not isinstance(dtype, str) or not isinstance(shape, list):
             raise UsageError(say("reproduce.record_names_no_type_shape", item=item))
+        if isinstance(record.get("whole_shape"), list):
+            raise UsageError(say("reproduce.part_of_tensor", item=item, whole=str(record["whole_shape"])))
         made: dict[str, Any] = {"tensor": item, "dtype": dtype.removeprefix("torch."), "shape": shape}
         if record.get("requires_grad"):
             made["requires_grad"] = True

@@ -183,10 +183,11 @@ class Monitor:
         wanted = self.settings.takes_step(self.step_number) and self._taken < self.settings.times and self._active
         numbers = self._numbers
         scalars, self._numbers, self._scalars, self._stepped = self._scalars, [], {}, False
+        number = self.step_number
+        self.step_number += 1
         if wanted and (numbers or scalars):
             self._taken += 1
-            self._ring.add(self.step_number, scalars, numbers)
-        self.step_number += 1
+            self._ring.add(number, scalars, numbers)
 
     # -- measurements --------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ class Ring:
         self._layouts: dict[Any, Layout] = {}
         self._written: set[int] = set()
         self._stream: Any = None
+        self._size = 0
 
     def add(self, step: int, scalars: Mapping[str, Any], numbers: Sequence[Numbers]) -> None:
         """Keep the numbers of a step. scalars: a number each, or a tensor with one element"""
@@ -72,32 +73,50 @@ class Ring:
             self.flush()
 
     def flush(self) -> None:
-        """Bring what waits to the host and append it. Waits for the devices."""
+        """Bring what waits to the host and append it. Waits for the devices. Raises OSError where that fails: these steps
+        are lost, later ones are not."""
         steps, self._steps = self._steps, []
         if not steps:
             return
         with Unobserved():
             contents = _fetch([value for step in steps for value in step.values])
             scalars = _numbers([value for step in steps for value in step.scalars])
-        out = bytearray()
         if self._stream is None:
             self._open()
+        out = bytearray()
+        if not self._size:
             out += FIRST_LINE + header_frame(self._facts)
+        told = set(self._written)
         for step in steps:
-            if step.layout.number not in self._written:
-                self._written.add(step.layout.number)
+            if step.layout.number not in told:
+                told.add(step.layout.number)
                 out += layout_frame(step.layout)
             own, scalars = scalars[: len(step.scalars)], scalars[len(step.scalars) :]
             values, contents = contents[: len(step.values)], contents[len(step.values) :]
             out += values_frame(step.layout, step.step, own, b"".join(values))
-        self._stream.write(out)
+        self._append(out)
+        self._written = told
+
+    def _append(self, out: bytearray) -> None:
+        """Write all of it, or nothing: what a full disk took half of is cut off again."""
+        rest = memoryview(out)
+        try:
+            while rest:
+                rest = rest[self._stream.write(rest) :]
+        except OSError:
+            self._stream.truncate(self._size)
+            self._stream.seek(self._size)
+            raise
+        self._size += len(out)
 
     def close(self) -> None:
         """Write what is left and close the file."""
-        self.flush()
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()
+        try:
+            self.flush()
+        finally:
+            stream, self._stream = self._stream, None
+            if stream is not None:
+                stream.close()
 
     def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import threading
 from typing import Final
 
 from dumpscope_capture.context import LOG
-from dumpscope_format.run import COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, NOTE_KINDS, TRACED_NOTE
+from dumpscope_format.run import COMPILED_NOTE, FAST_PATH_NOTE, GRADIENTS_NOTE, NOTE_KINDS, SLICED_NOTE, TRACED_NOTE
 
 NAME_LIMIT: Final = 100
 """Names kept of one kind."""
@@ -34,6 +34,10 @@ _TEXTS: Final = {
     TRACED_NOTE: (
         logging.INFO,
         "%s runs: it makes a graph and trains nothing, so nothing is recorded until it is over; run.json says so",
+    ),
+    SLICED_NOTE: (
+        logging.INFO,
+        "of tensors that have it, only %s is recorded; run.json and every comparison say so",
     ),
 }
 

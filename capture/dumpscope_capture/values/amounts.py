@@ -69,7 +69,7 @@ class SizeCounter(Recorder):
         grad = tensor.requires_grad
         _, plain, _, absent = unwrap(tensor)
         if absent is None:
-            self._count(plain, grad=grad)
+            self._count(plain if self._slices is None else self._slices.cut(plain), grad=grad)
         return {}
 
     def _count(self, tensor: torch.Tensor, *, grad: bool) -> None:

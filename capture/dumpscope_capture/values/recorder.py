@@ -5,7 +5,7 @@
     container     list, tuple: list; dict, named tuple, dataclass: object
 
 Extra keys, which msprobe ignores: `counts` {zeros, nan, inf, -inf} of elements, without the zero counts; `stride` if it is not
-row-major; `absent`: why statistics or a file are missing.
+row-major; `absent`: why statistics or a file are missing; `whole_shape`: of a tensor of which only a part was recorded.
 
 Nothing here changes autograd, random state or the tensors, and nothing raises for unusual values: the record says what could not
 be recorded.
@@ -27,6 +27,7 @@ from dumpscope_capture.optional_numpy import ARRAYS, NUMBERS, tensor_of
 from dumpscope_capture.values import hashing, tensor_subclasses
 from dumpscope_capture.values.dedup import Dedup, KnownMemory, file_key
 from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
+from dumpscope_capture.values.slices import Slices
 from dumpscope_capture.values.snapshots import Buffers, FileLink, Snapshot, take
 from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
 from dumpscope_format.older_python import without_prefix
@@ -76,6 +77,7 @@ class Recorder:
     deferred: defer the statistics of CPU tensors too, as on other devices
     dedup: tensors recorded before, by recorders of the same task, summary and precision
     frozen: tells which tensors get no file as they are frozen parameters; None where all get one
+    slices: which parts of tensors are recorded; None for whole tensors
     """
 
     suffix: str = TENSOR_SUFFIX
@@ -90,7 +92,9 @@ class Recorder:
         deferred: bool = False,
         dedup: Dedup | None = None,
         frozen: Frozen | None = None,
+        slices: Slices | None = None,
     ) -> None:
+        self._slices = slices
         self.task = task
         self.frozen = frozen
         self.summary = summary
@@ -220,6 +224,8 @@ class Recorder:
             record["type"], absent = transform, "inside a function transform"
         if absent is None and tensor.is_nested:
             tensor = tensor_subclasses.components(tensor)
+        elif absent is None and self._slices is not None and self._slices.now and tensor.layout is torch.strided:
+            tensor = self._cut(tensor, record)
         if absent is None:
             absent = reason_absent(tensor)
         record.update(_EMPTY_XOR if self.summary == "xor" else _EMPTY)
@@ -238,6 +244,13 @@ class Recorder:
         except Exception as error:  # an unusual tensor must not stop training
             record["absent"] = f"{type(error).__name__}: {str(error)[:120]}"
         return record
+
+    def _cut(self, tensor: torch.Tensor, record: dict[str, Any]) -> torch.Tensor:
+        assert self._slices is not None
+        part = self._slices.cut(tensor)
+        if part.shape != tensor.shape:
+            record["shape"], record["whole_shape"] = list(part.shape), record["shape"]
+        return part
 
     def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str, *, frozen: bool) -> None:
         """Statistics, hash and file of a plain tensor with data and without a graph. frozen: without the file"""

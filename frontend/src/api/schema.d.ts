@@ -1549,6 +1549,214 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/monitors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Monitored runs, newest first.
+         */
+        get: operations["listing_api_monitors_get"];
+        put?: never;
+        /**
+         * Start
+         * @description Examine a monitored run below the server's roots, and compare it with another; a job.
+         */
+        post: operations["start_api_monitors_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description One monitored run.
+         */
+        get: operations["one_api_monitors__monitor_id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove
+         * @description Stop its job and delete it; the files stay.
+         */
+        delete: operations["remove_api_monitors__monitor_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/examine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Again
+         * @description Examine what has been written since; the job that runs already, if there is one. Earlier findings stay until it ends.
+         */
+        post: operations["again_api_monitors__monitor_id__examine_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description Ask its job to stop; a finished one is not changed.
+         */
+        post: operations["cancel_api_monitors__monitor_id__cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Runs
+         * @description Ranks, steps and metrics of the run and of the other one as they are now, and the dumps beside it.
+         */
+        get: operations["runs_api_monitors__monitor_id__runs_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Findings
+         * @description What the last examination found: the sentence, where the runs part, ranks that stray, problems.
+         */
+        get: operations["findings_api_monitors__monitor_id__findings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/anomalies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Anomalies
+         * @description Anomalies, the gravest first unless `sort` says otherwise; at most 5000 of a run are kept.
+         */
+        get: operations["anomalies_api_monitors__monitor_id__anomalies_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/heat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Heat
+         * @description Series down, bins of steps across: the most unusual number of each, and how unusual it is.
+         */
+        get: operations["heat_api_monitors__monitor_id__heat_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Curves
+         * @description Series over the steps, of the run and of the other one; thinned so that no peak is lost.
+         */
+        get: operations["curves_api_monitors__monitor_id__curves_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/monitors/{monitor_id}/curves/figure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Figure
+         * @description The same curves as a figure.
+         */
+        get: operations["figure_api_monitors__monitor_id__curves_figure_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plans": {
         parameters: {
             query?: never;
@@ -2032,12 +2240,12 @@ export interface components {
              * Target Kind
              * @enum {string}
              */
-            target_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron";
+            target_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron" | "deepspeed";
             /**
              * Golden Kind
              * @enum {string}
              */
-            golden_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron";
+            golden_kind: "safetensors" | "torch" | "sharded" | "distributed" | "megatron" | "deepspeed";
             /** Summary */
             summary: string;
             /** Said */
@@ -2393,6 +2601,30 @@ export interface components {
             /** Finished */
             finished: string | null;
         };
+        /** Departure */
+        Departure: {
+            /** Metric */
+            metric: string;
+            /** Name */
+            name: string;
+            /** Statistic */
+            statistic: string;
+            /**
+             * Target
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            target: number | string | null;
+            /**
+             * Golden
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            golden: number | string | null;
+            /**
+             * Distance
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            distance: number | string | null;
+        };
         /**
          * Dump
          * @description `uploaded`: its files came over the network, so that nothing new can appear; `watch`: what keeps an eye on its folder
@@ -2440,6 +2672,18 @@ export interface components {
              */
             uploaded: boolean;
             watch?: components["schemas"]["Watch"] | null;
+        };
+        /**
+         * DumpBeside
+         * @description A dump whose folder lies beside the monitored run's; `steps`: at most 1000 of them.
+         */
+        DumpBeside: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Steps */
+            steps: number[];
         };
         /** DumpChange */
         DumpChange: {
@@ -3000,6 +3244,53 @@ export interface components {
             status: "ok" | "no_workers";
         };
         /**
+         * HeatPage
+         * @description `bins`: the columns; `against`: whether the numbers are distances from the other run.
+         */
+        HeatPage: {
+            /** Rank */
+            rank: number;
+            /** Metric */
+            metric: string;
+            /** Statistic */
+            statistic: string;
+            /** Against */
+            against: boolean;
+            /** Bins */
+            bins: components["schemas"]["StepBin"][];
+            /** Items */
+            items: components["schemas"]["HeatRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
+         * HeatRow
+         * @description `heat`: a letter per bin from `0` (usual) to `z`, `!` where a number is not finite, `-` where nothing was measured
+         *
+         *     `values`: the most unusual size of each bin, or the largest distance of the two runs, three digits
+         *     `usual`: median of the series; `worst`: how many times farther than usual, or than noise, the farthest is
+         */
+        HeatRow: {
+            /** Name */
+            name: string;
+            /** Heat */
+            heat: string;
+            /** Values */
+            values: (number | string | null)[];
+            /**
+             * Usual
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            usual: number | string | null;
+            /**
+             * Worst
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            worst: number | string | null;
+        };
+        /**
          * Inherits
          * @description Later calls that inherit the difference; `first`: the first of them.
          */
@@ -3020,7 +3311,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints";
+            kind: "ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints" | "monitor";
             /** Subject */
             subject: string;
             /**
@@ -3220,7 +3511,7 @@ export interface components {
             /** Url */
             url: string;
             /** Kinds */
-            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints")[];
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints" | "monitor")[];
             /** States */
             states: ("done" | "failed" | "cancelled")[];
             /** Subject */
@@ -3299,6 +3590,238 @@ export interface components {
             items: components["schemas"]["Metric"][];
         };
         /**
+         * Monitor
+         * @description `status`, `job`, `error`: of the last examination; the rest is what the last one that ended found, null until there is one
+         *
+         *     `summary`: in a sentence; `said`: the same as phrases; `counts`: anomalies by kind; `step`: the first in which the runs part
+         *     `examined`: when it ended, `seconds`: how long it took
+         */
+        Monitor: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Path */
+            path: string;
+            /** Other */
+            other: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "done" | "failed" | "cancelled";
+            /** Job */
+            job: string | null;
+            error: components["schemas"]["Error"] | null;
+            /** Created */
+            created: string;
+            /** Summary */
+            summary: string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][] | null;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            } | null;
+            /** Strays */
+            strays: number | null;
+            /** Step */
+            step: number | null;
+            /** Examined */
+            examined: string | null;
+            /** Seconds */
+            seconds: number | null;
+        };
+        /**
+         * MonitorAnomaly
+         * @description `number`: place, the gravest first; `name`: null where most series of the metric have it, `series`: how many.
+         */
+        MonitorAnomaly: {
+            /** Number */
+            number: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "not_finite" | "exploding" | "dead" | "spike" | "drift";
+            /** Rank */
+            rank: number | null;
+            /** Metric */
+            metric: string;
+            /** Name */
+            name: string | null;
+            /** Statistic */
+            statistic: string;
+            /** Step */
+            step: number;
+            /** Last Step */
+            last_step: number;
+            /**
+             * Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            value: number | string | null;
+            /**
+             * Usual
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            usual: number | string | null;
+            /** Series */
+            series: number;
+        };
+        /**
+         * MonitorCurve
+         * @description A series of the run, or of the `other` one, thinned to what can be seen: the smallest and largest of each stretch stay, and
+         *     what is not finite. `measured`: numbers before thinning.
+         */
+        MonitorCurve: {
+            /** Name */
+            name: string;
+            /** Other */
+            other: boolean;
+            /** Steps */
+            steps: number[];
+            /** Values */
+            values: (number | string | null)[];
+            /** Measured */
+            measured: number;
+        };
+        /** MonitorCurves */
+        MonitorCurves: {
+            /** Rank */
+            rank: number;
+            /** Metric */
+            metric: string;
+            /** Statistic */
+            statistic: string;
+            /** Curves */
+            curves: components["schemas"]["MonitorCurve"][];
+        };
+        /**
+         * MonitorDivergence
+         * @description Where the runs part on one rank; `step` is null where they do not, `steps` 0 where they have none in common.
+         *
+         *     `quiet`: equal up to there; `floor`: the largest distance before; `apart_from`: from here half of all norms differ by half
+         */
+        MonitorDivergence: {
+            /** Rank */
+            rank: number | null;
+            /** Steps */
+            steps: number;
+            /** Step */
+            step: number | null;
+            first: components["schemas"]["Departure"] | null;
+            /** First Step */
+            first_step?: number | null;
+            /** Last Step */
+            last_step?: number | null;
+            /**
+             * Series
+             * @default 0
+             */
+            series: number;
+            /**
+             * Only Target
+             * @default 0
+             */
+            only_target: number;
+            /**
+             * Only Golden
+             * @default 0
+             */
+            only_golden: number;
+            /** Module */
+            module?: string | null;
+            /**
+             * Others
+             * @default 0
+             */
+            others: number;
+            /**
+             * Quiet
+             * @default false
+             */
+            quiet: boolean;
+            /**
+             * Floor
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            floor?: number | string | null;
+            /** Apart From */
+            apart_from?: number | null;
+        };
+        /**
+         * MonitorFindings
+         * @description `anomalies`: how many there are; a page of them has its own address.
+         */
+        MonitorFindings: {
+            /** Summary */
+            summary: string;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Anomalies */
+            anomalies: number;
+            /** Divergences */
+            divergences: components["schemas"]["MonitorDivergence"][];
+            /** Strays */
+            strays: components["schemas"]["StrayRank"][];
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
+        /**
+         * MonitorMetric
+         * @description `statistics`: what is known of each series of the metric; a scalar, such as the loss, has only its own value, `norm`.
+         */
+        MonitorMetric: {
+            /** Metric */
+            metric: string;
+            /** Statistics */
+            statistics: string[];
+            /** Scalar */
+            scalar: boolean;
+        };
+        /**
+         * MonitorRuns
+         * @description The runs as they are now. `grown`: they have more steps than the last examination saw.
+         */
+        MonitorRuns: {
+            run: components["schemas"]["MonitoredRun"];
+            other: components["schemas"]["MonitoredRun"] | null;
+            /** Grown */
+            grown: boolean;
+            /** Dumps */
+            dumps: components["schemas"]["DumpBeside"][];
+        };
+        /** MonitoredRank */
+        MonitoredRank: {
+            /** Rank */
+            rank: number;
+            /** First Step */
+            first_step: number;
+            /** Last Step */
+            last_step: number;
+            /** Metrics */
+            metrics: components["schemas"]["MonitorMetric"][];
+        };
+        /** MonitoredRun */
+        MonitoredRun: {
+            /** Path */
+            path: string;
+            /**
+             * Tool
+             * @enum {string}
+             */
+            tool: "dumpscope" | "msprobe";
+            /** Ranks */
+            ranks: components["schemas"]["MonitoredRank"][];
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
+        /**
          * NewCheckpointDiff
          * @description Paths of two checkpoints below a root: a file, or a folder of shards, of torch's distributed checkpoint or of Megatron.
          *     rename: PATTERN=REPLACEMENT over the target's names (docs/checkpoints.md).
@@ -3345,6 +3868,19 @@ export interface components {
         NewDump: {
             /** Path */
             path: string;
+            /** Name */
+            name?: string | null;
+        };
+        /**
+         * NewMonitor
+         * @description Path of a monitored run below a root: a folder of our recorder, a .monitor file, or the output of msprobe's monitor; it may
+         *     still grow. other: a run that is known to be right.
+         */
+        NewMonitor: {
+            /** Path */
+            path: string;
+            /** Other */
+            other?: string | null;
             /** Name */
             name?: string | null;
         };
@@ -3439,7 +3975,7 @@ export interface components {
              *       "checkpoints"
              *     ]
              */
-            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints")[];
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints" | "monitor")[];
             /**
              * States
              * @default [
@@ -3899,6 +4435,32 @@ export interface components {
         Page_Job_: {
             /** Items */
             items: components["schemas"]["Job"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[MonitorAnomaly] */
+        Page_MonitorAnomaly_: {
+            /** Items */
+            items: components["schemas"]["MonitorAnomaly"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+        };
+        /** Page[Monitor] */
+        Page_Monitor_: {
+            /** Items */
+            items: components["schemas"]["Monitor"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -4913,12 +5475,46 @@ export interface components {
              */
             inverse: number | string | null;
         };
+        /** StepBin */
+        StepBin: {
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+        };
         /** StepRange */
         StepRange: {
             /** First */
             first: number;
             /** Last */
             last: number;
+        };
+        /** StrayRank */
+        StrayRank: {
+            /** Rank */
+            rank: number;
+            /** Metric */
+            metric: string;
+            /** Name */
+            name: string;
+            /** Step */
+            step: number;
+            /** Series */
+            series: number;
+            /** Steps */
+            steps: number;
+            /**
+             * Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            value: number | string | null;
+            /**
+             * Usual
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            usual: number | string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
         };
         /** Strip */
         Strip: {
@@ -5647,7 +6243,7 @@ export interface components {
             /** Url */
             url: string;
             /** Kinds */
-            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints")[];
+            kinds: ("ingest" | "update" | "compare" | "rejudge" | "precheck" | "checkpoints" | "monitor")[];
             /** States */
             states: ("done" | "failed" | "cancelled")[];
             /** Subject */
@@ -9070,6 +9666,448 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CheckpointTensor"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_monitors_get: {
+        parameters: {
+            query?: {
+                /** @description Part of a name. */
+                q?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Monitor_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_api_monitors_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMonitor"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_monitors__monitor_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Monitor"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_api_monitors__monitor_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    again_api_monitors__monitor_id__examine_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_api_monitors__monitor_id__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Monitor"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    runs_api_monitors__monitor_id__runs_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MonitorRuns"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    findings_api_monitors__monitor_id__findings_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MonitorFindings"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    anomalies_api_monitors__monitor_id__anomalies_get: {
+        parameters: {
+            query?: {
+                /** @description Any of these kinds; several times or with commas. */
+                kind?: string[];
+                /** @description Part of a name. */
+                q?: string;
+                sort?: "gravest" | "step" | "-step" | "name" | "-factor";
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_MonitorAnomaly_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    heat_api_monitors__monitor_id__heat_get: {
+        parameters: {
+            query: {
+                /** @description A metric or a scalar of `runs`: grad_reduced, loss. */
+                metric: string;
+                /** @description One of the metric's. */
+                statistic?: string;
+                /** @description The first if left out. */
+                rank?: number | null;
+                /** @description First step shown. */
+                from?: number | null;
+                /** @description Last step shown. */
+                to?: number | null;
+                /** @description Bins of steps at most. */
+                columns?: number;
+                /** @description Distances from the other run. */
+                against?: boolean;
+                /** @description Part of a name. */
+                q?: string;
+                /** @description The most unusual first, or as in the model. */
+                order?: "hottest" | "model";
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it ends earlier where it would exceed 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeatPage"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    curves_api_monitors__monitor_id__curves_get: {
+        parameters: {
+            query: {
+                /** @description A metric or a scalar of `runs`: grad_reduced, loss. */
+                metric: string;
+                /** @description Series of the run. */
+                name: string[];
+                /** @description One of the metric's. */
+                statistic?: string;
+                /** @description The first if left out. */
+                rank?: number | null;
+                /** @description First step shown. */
+                from?: number | null;
+                /** @description Last step shown. */
+                to?: number | null;
+                /** @description Numbers of a curve, about. */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MonitorCurves"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    figure_api_monitors__monitor_id__curves_figure_get: {
+        parameters: {
+            query: {
+                /** @description A metric or a scalar of `runs`: grad_reduced, loss. */
+                metric: string;
+                /** @description Series of the run. */
+                name: string[];
+                /** @description One of the metric's. */
+                statistic?: string;
+                /** @description The first if left out. */
+                rank?: number | null;
+                /** @description First step shown. */
+                from?: number | null;
+                /** @description Last step shown. */
+                to?: number | null;
+                /** @description Numbers of a curve, about. */
+                points?: number;
+                /** @description A step to mark. */
+                step?: number | null;
+            };
+            header?: never;
+            path: {
+                monitor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Figure"];
                 };
             };
             /** @description What went wrong. */

@@ -94,3 +94,10 @@ export interface Page<T> {
 export type CheckpointDiff = Schemas["CheckpointDiff"];
 export type CheckpointTensor = Schemas["CheckpointTensor"];
 export type NewCheckpointDiff = Schemas["NewCheckpointDiff"];
+export type HeatRow = Schemas["HeatRow"];
+export type Monitor = Schemas["Monitor"];
+export type MonitorAnomaly = Schemas["MonitorAnomaly"];
+export type MonitorFindings = Schemas["MonitorFindings"];
+export type MonitorRuns = Schemas["MonitorRuns"];
+export type NewMonitor = Schemas["NewMonitor"];
+export type StepBin = Schemas["StepBin"];

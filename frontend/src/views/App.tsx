@@ -12,8 +12,9 @@ const DumpView = lazyPart(async () => (await import("./dump/DumpView")).DumpView
 const HomeView = lazyPart(async () => (await import("./home/HomeView")).HomeView);
 
 const CheckpointView = lazyPart(async () => (await import("./checkpoints/CheckpointView")).CheckpointView);
+const MonitorView = lazyPart(async () => (await import("./monitors/MonitorView")).MonitorView);
 
-/** Four addresses: the start, a dump, a comparison, two checkpoints. */
+/** Five addresses: the start, a dump, a comparison, two checkpoints, a monitored run. */
 export function App() {
   const { t } = useTranslation();
   const { path } = useLocation();
@@ -30,6 +31,7 @@ function Screen({ path }: { path: string }) {
   if (noun === "dumps") return <DumpView key={id} id={id} fallback={<Header />} />;
   if (noun === "comparisons") return <ComparisonView key={id} id={id} fallback={<Header />} />;
   if (noun === "checkpoints") return <CheckpointView key={id} id={id} fallback={<Header />} />;
+  if (noun === "monitors") return <MonitorView key={id} id={id} fallback={<Header />} />;
   return <NotFound />;
 }
 
@@ -40,6 +42,7 @@ export function preloadScreen(path: string): void {
   if (noun === "dumps") void DumpView.preload();
   if (noun === "comparisons") void ComparisonView.preload();
   if (noun === "checkpoints") void CheckpointView.preload();
+  if (noun === "monitors") void MonitorView.preload();
 }
 
 function readPath(path: string): { noun: string; id: string } {

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from dumpscope.domain.monitor.findings import Departure, Divergence
-from dumpscope.domain.monitor.tables import Float64, Int64, MetricTable
+from dumpscope.domain.monitor.tables import Float32, Float64, Int64, MetricTable
 
 ROUNDING: Final = 1e-6
 """Distance of two float32 numbers that says nothing."""
@@ -71,7 +71,7 @@ def compare_runs(
     stages: list[_Stage] = []
     only = [0, 0]
     for metric in both:
-        pairs, lone = _pairs(target[metric].names, golden[metric].names)
+        pairs, lone = pair_names(target[metric].names, golden[metric].names)
         only = [only[0] + lone[0], only[1] + lone[1]]
         for statistic in _STATISTICS:
             stage = _stage(statistic, target[metric], golden[metric], pairs, steps)
@@ -100,7 +100,7 @@ def _judge(stages: Sequence[_Stage], steps: Int64, only: Sequence[int]) -> Diver
     row, quiet, floor = _first_row(worst)
     if row is None:
         return replace(plain, quiet=bool((worst == 0).all()), floor=float(worst.max()))
-    limit = ROUNDING if quiet or row == 0 else max(ROUNDING, TIMES * floor)
+    limit = noise_limit(floor)
     place = int(np.argmax(largest[:, row] > limit))
     stage = stages[place]
     found = np.nan_to_num(stage.distance[row], nan=-1.0)
@@ -115,6 +115,11 @@ def _judge(stages: Sequence[_Stage], steps: Int64, only: Sequence[int]) -> Diver
     )
     others = int((found > limit).sum()) - 1
     return replace(plain, step=int(steps[row]), first=first, others=others, quiet=quiet, floor=floor)
+
+
+def noise_limit(floor: float) -> float:
+    """The distance above which a number leaves. floor: the largest one before; 0 where runs are equal, or apart from the start"""
+    return max(ROUNDING, TIMES * floor)
 
 
 def _first_row(worst: Float64) -> tuple[int | None, bool, float]:
@@ -145,7 +150,7 @@ def _largest(distance: Float64) -> Float64:
     return found
 
 
-def _pairs(target: Sequence[str], golden: Sequence[str]) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+def pair_names(target: Sequence[str], golden: Sequence[str]) -> tuple[list[tuple[int, int]], tuple[int, int]]:
     """Places of the same series on both sides, and how many each side has alone."""
     plain = set(target) & set(golden)
     places = {name: at for at, name in enumerate(golden)}
@@ -191,9 +196,12 @@ def _losses(target: tuple[Int64, Float64], golden: tuple[Int64, Float64], steps:
     return _Stage("loss", "norm", ("loss",), sides[0], sides[1], distance)
 
 
-def distances(one: Float64, other: Float64) -> Float64:
+Floats = TypeVar("Floats", Float32, Float64)
+
+
+def distances(one: Floats, other: Floats) -> Floats:
     """|a - b| over the larger of both; 0 where both are equal or both NaN, 1 where only one is finite."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         found = np.abs(one - other) / np.maximum(np.abs(one), np.abs(other))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
-    return np.where(same, 0.0, np.where(np.isfinite(found), found, 1.0))
+    return np.where(same, 0.0, np.where(np.isfinite(found), found, 1.0)).astype(found.dtype, copy=False)

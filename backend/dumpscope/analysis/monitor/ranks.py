@@ -25,7 +25,8 @@ def find_stray_ranks(tables: Mapping[int, MetricTable], statistic: str = "norm")
         return []
     ranks = sorted(tables)
     steps = reduce(np.intersect1d, [tables[rank].steps for rank in ranks])
-    names = [name for name in tables[ranks[0]].names if all(name in tables[rank].names for rank in ranks)]
+    places = {rank: {name: place for place, name in enumerate(tables[rank].names)} for rank in ranks}
+    names = [name for name in tables[ranks[0]].names if all(name in places[rank] for rank in ranks)]
     if not len(steps) or not names:
         return []
     cube: Float64 = np.full((len(ranks), len(steps), len(names)), np.nan)
@@ -33,7 +34,7 @@ def find_stray_ranks(tables: Mapping[int, MetricTable], statistic: str = "norm")
         column = tables[rank].column(statistic)
         if column is None:
             return []
-        columns = [tables[rank].names.index(name) for name in names]
+        columns = [places[rank][name] for name in names]
         cube[place] = column[np.searchsorted(tables[rank].steps, steps)][:, columns]
     usual = _median(cube)
     away = distances(cube, np.broadcast_to(usual, cube.shape))

@@ -17,7 +17,7 @@ from dumpscope.analysis.rules.ordering import find_order_only
 from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
-from dumpscope.analysis.unit.taint import Fingerprint, fingerprint
+from dumpscope.analysis.unit.taint import Fingerprint, fingerprints
 from dumpscope.domain.records import Direction, Kind, NodeKind, Role, State
 from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import MAX, MIN, is_exact_kind, nonfinite_differs
@@ -102,13 +102,16 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
     maker = find_makers(case)
     # What a wrong parameter gradient holds has a source: the optimizer that takes it is none.
     gradients = np.flatnonzero((columns.kind == NodeKind.GRADIENT) & (columns.out_score > columns.threshold))
-    seen: set[Fingerprint] = {
-        fingerprint(case, row) for pair in gradients.tolist() for row in case.different(case.outputs_of(pair)).tolist()
-    }
+    of_gradient = np.zeros(len(columns), bool)
+    of_gradient[gradients] = True
+    put_out = case.is_different & ~case.received & of_gradient[case.context.pair]
+    seen: set[Fingerprint] = set(fingerprints(case, np.flatnonzero(put_out)))
     for pair in candidates[candidates <= last].tolist():
-        items = [i for i in case.different(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights]
-        fresh = [i for i in items if fingerprint(case, i) not in seen]
-        seen.update(fingerprint(case, i) for i in items)
+        rows = case.different(case.inputs_of(pair))
+        items = [i for i in rows.tolist() if case.context.target[i] not in weights]
+        known = dict(zip(items, fingerprints(case, np.array(items, np.int64)), strict=True))
+        fresh = [i for i in items if known[i] not in seen]
+        seen.update(known.values())
         if not fresh:
             continue
         made_by = [int(maker[i]) for i in fresh if maker[i] >= 0 and columns.extra[maker[i]]]

@@ -91,6 +91,13 @@ class Case:
         return self.columns.threshold[self.context.pair]
 
     @cached_property
+    def is_different(self) -> Bool:
+        """By item pair: it holds a tensor whose score is above the threshold."""
+        tensor = (self.context.kind == Kind.TENSOR) | (self.facts.outcome == Outcome.KIND)
+        found: Bool = tensor & (self.opinions.score > self.threshold)
+        return found
+
+    @cached_property
     def weights(self) -> list[DifferingWeight]:
         """Differing weights in the order in which the forward meets them."""
         return find_differing_weights(self.target, self.context, self.facts, self.opinions, self.columns)
@@ -110,6 +117,5 @@ class Case:
 
     def different(self, items: Int64) -> Int64:
         """Those of these item pairs that hold a tensor whose score is above the threshold."""
-        tensor = (self.context.kind[items] == Kind.TENSOR) | (self.facts.outcome[items] == Outcome.KIND)
-        found: Int64 = items[tensor & (self.opinions.score[items] > self.threshold[items])]
+        found: Int64 = items[self.is_different[items]]
         return found

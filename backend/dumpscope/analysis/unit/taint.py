@@ -14,15 +14,20 @@ from dumpscope.verdict.score import is_exact_kind
 Fingerprint = tuple[float, ...]
 
 
-def fingerprint(case: Case, row: int) -> Fingerprint:
-    """Identity of the target's tensor: its statistics and size, or its hash if there are none. A view has the same."""
+def fingerprints(case: Case, rows: Int64) -> list[Fingerprint]:
+    """Identity of the target's tensor of each item pair: its statistics and size, or its hash if there are none. A view has the
+    same."""
     context, items = case.context, case.target.items
-    state = context.t_state[row]
-    if not (state != State.ABSENT).any():
+    state = context.t_state[rows]
+    numbers = np.where(state == State.FINITE, context.t_stats[rows], -state.astype(np.float64))
+    found: list[Fingerprint] = list(
+        map(tuple, np.column_stack([numbers, context.elements[rows].astype(np.float64)]).tolist())
+    )
+    for place in np.flatnonzero((state == State.ABSENT).all(axis=1)).tolist():
+        row = int(rows[place])
         code = int(items.hash[context.target[row]]) if context.target[row] >= 0 else -1
-        return (float(code), -1.0) if code >= 0 else (float(row), -2.0)
-    numbers = np.where(state == State.FINITE, context.t_stats[row], -state.astype(float)).tolist()
-    return (*numbers, float(context.elements[row]))
+        found[place] = (float(code), -1.0) if code >= 0 else (float(row), -2.0)
+    return found
 
 
 def drop_tainted(case: Case, first: int, suspects: list[int], causes: Iterable[int] = ()) -> list[int]:

@@ -55,7 +55,9 @@ class NewWebhook(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH)]
-    kinds: Annotated[list[JobKind], Field(min_length=1, max_length=20)] = list(get_args(JobKind))
+    kinds: Annotated[list[JobKind], Field(min_length=1, max_length=20)] = [
+        kind for kind in get_args(JobKind) if kind != "monitor"
+    ]
     states: Annotated[list[JobEnd], Field(min_length=1, max_length=20)] = list(get_args(JobEnd))
     comparison: DumpId | None = None
     dump: DumpId | None = None

@@ -10,6 +10,7 @@ from typing import Any, Final
 from dumpscope import __version__
 from dumpscope.api.one_file.asking import Ask, Held
 from dumpscope.api.one_file.calls import Row, Unit, choose_calls, choose_tree, choose_units, shares
+from dumpscope.api.one_file.maps import take_maps
 from dumpscope.api.one_file.plots import take_first_plot, take_plots, take_run_plots
 from dumpscope.api.routes.comparisons.suspects import ENTRIES
 from dumpscope.errors import ConflictError
@@ -43,6 +44,7 @@ def collect(ask: Ask, comparison: str, check: Check, progress: Progress) -> byte
     summary = held.look(f"{top}/summary")
     units = choose_units(summary)
     _take_answer(held, top, summary, units)
+    take_maps(held, top, summary, units)
     places: list[dict[str, Any]] = []
     for number, (unit, most) in enumerate(zip(units, shares(units), strict=True)):
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Path as InPath, Query, Response
 
-from dumpscope.api.ingest import resolve_path
+from dumpscope.api.ingest import resolve_path, root_of
 from dumpscope.api.models.base import Accepted, Page
-from dumpscope.api.models.checkpoints import (
+from dumpscope.api.models.training.checkpoints import (
     CheckpointCounts,
     CheckpointDiff,
     CheckpointSummary,
@@ -52,14 +51,9 @@ def start(body: NewCheckpointDiff, state: Shared) -> Response:
     diff_id = create_checkpoint_diff(
         state.database, name=name, target=str(target), golden=str(golden), renames=body.rename
     )
-    job = state.runner.submit("checkpoints", diff_id, {"roots": [_root(state, target), _root(state, golden)]})
+    job = state.runner.submit("checkpoints", diff_id, {"roots": [root_of(state, target), root_of(state, golden)]})
     change_checkpoint_diff(state.database, diff_id, job=job.id)
     return reply(Accepted(id=diff_id, job=job.id), 202, {"Location": f"/api/checkpoint-diffs/{diff_id}"})
-
-
-def _root(state: State, path: Path) -> str:
-    """The root that a path lies below."""
-    return str(next(root for root in state.settings.roots if path == root or root in path.parents))
 
 
 @router.get("/checkpoint-diffs", response_model=Page[CheckpointDiff])

@@ -16,8 +16,9 @@ Shape = tuple[int, ...]
 Section = Literal["weights", "optimizer", "other"]
 SECTIONS: Final[tuple[Section, ...]] = ("weights", "optimizer", "other")
 
-Kind = Literal["safetensors", "torch", "sharded", "distributed", "megatron"]
-"""Form of a checkpoint: one file of either kind, a folder of shards, torch's distributed checkpoint, Megatron's folder."""
+Kind = Literal["safetensors", "torch", "sharded", "distributed", "megatron", "deepspeed"]
+"""Form of a checkpoint: one file of either kind, a folder of shards, torch's distributed checkpoint, Megatron's or DeepSpeed's
+folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

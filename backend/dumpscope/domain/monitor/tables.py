@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,17 +44,23 @@ class MetricTable:
         return found
 
 
+class Load(Protocol):
+    """Reads the table of a metric; one statistic is enough where one is named."""
+
+    def __call__(self, metric: str, statistic: str | None = None) -> MetricTable: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorRank:
     """What one rank recorded.
 
-    metrics: in the order in which a step computes them; load: reads the table of one of them
+    metrics: in the order in which a step computes them, each with its statistics; load: reads the table of one of them
     scalars: loss, learning rate and what else was given: steps and values of each; facts: what the file says about its run
     """
 
     rank: int | None
-    metrics: tuple[str, ...]
-    load: Callable[[str], MetricTable]
+    metrics: Mapping[str, tuple[str, ...]]
+    load: Load
     first_step: int
     last_step: int
     scalars: Mapping[str, tuple[Int64, Float64]] = field(default_factory=dict)

@@ -6,6 +6,7 @@ between two healthy runs.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -53,6 +54,7 @@ def unread(dump: RankDump) -> Bool:
     return found
 
 
+@lru_cache(1 << 16)
 def operation(label: str) -> str:
     """Last word of a call's label; of an aten operator the word before its overload, "copy_" of "Aten.copy_.default"."""
     parts = label.split(".")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, or_, select
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable
-from dumpscope.index.store.texts import CHUNK
+from dumpscope.index.store.database import CHUNK
 from dumpscope.match.by_hand import Edit
 
 EditState = Literal["applied", "waiting", "overruled", "absent"]

@@ -240,7 +240,8 @@ def _opinion_columns(unit: Unit, items: ItemOpinions, nodes: NodeOpinions) -> li
 
 def _pair_names(unit: Unit) -> tuple[list[str], list[str | None]]:
     """By node pair: its name, and the golden's where that is another one."""
-    target_names, golden_names = storable(unit.target.nodes.names), storable(unit.golden.nodes.names)
+    target_names = storable(unit.target.nodes.names)
+    golden_names = storable(unit.golden.nodes.names)
     names: list[str] = []
     others: list[str | None] = []
     for target, golden in zip(unit.pairs.target.tolist(), unit.pairs.golden.tolist(), strict=True):
@@ -255,11 +256,10 @@ def _store_nodes(new: Draft, unit: Unit, directions: Int64, names: Sequence[str]
     entries = np.zeros(size, dtype=np.int64)
     real = np.flatnonzero(unit.tree.pair >= 0)
     entries[unit.tree.pair[real]] = real
-    labels = _of_nodes(
-        unit,
-        take(intern_texts(new.database, unit.target.nodes.labels), unit.target.nodes.label),
-        take(intern_texts(new.database, unit.golden.nodes.labels), unit.golden.nodes.label),
-    )
+    target, golden = unit.target.nodes, unit.golden.nodes
+    known = intern_texts(new.database, target.labels)
+    others_known = known if target.labels == golden.labels else intern_texts(new.database, golden.labels)
+    labels = _of_nodes(unit, take(known, target.label), take(others_known, golden.label))
     opinions = [column.tolist() for column in _opinion_columns(unit, unit.item_opinions, unit.node_opinions)]
     roles = unit.context.role
     errors, error_states = node_errors(unit, roles)

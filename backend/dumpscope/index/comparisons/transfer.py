@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Table, insert, or_, select, update
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.index.comparisons.catalogue import dumps_digest
 from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
+from dumpscope.index.dumps.items import BLOCKS
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import to_json
 from dumpscope.index.store.database import Database, fetch_columns, insert as insert_columns
@@ -120,9 +121,10 @@ class _Copy:
         chosen = ", ".join(_shifted_column(column.name, shift, new) for column in table.columns)
         names = [column.name for column in table.columns]
         first, last = tables.key_range(old)
+        span = BLOCKS if table is tables.item_block else SPAN
         while True:
             self._check()
-            where = f"id BETWEEN {first} AND {last} ORDER BY id LIMIT {SPAN}"
+            where = f"id BETWEEN {first} AND {last} ORDER BY id LIMIT {span}"
             columns = fetch_columns(self._source, f'SELECT {chosen} FROM "{table.name}" WHERE {where}')
             if not columns:
                 return
@@ -130,7 +132,7 @@ class _Copy:
                 columns[place] = self._translate(name, columns[place])
             with self._target.write() as connection:
                 insert_columns(connection, table, columns)
-            if len(columns[0]) < SPAN:
+            if len(columns[0]) < span:
                 return
             first = columns[0][-1] - shift + 1
 

@@ -1,17 +1,21 @@
-"""One statistic of the tensors of named nodes over steps, folded by the database."""
+"""One statistic of the tensors of named nodes over steps."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, Literal
 
-from sqlalchemy import BigInteger, Connection, Integer, Select, case, cast, func, select
+import numpy as np
+from sqlalchemy import Connection, Integer, Select, cast, select
 
 from dumpscope.analysis.trends import Bucket
-from dumpscope.domain.records import STATISTICS, Kind, Role
+from dumpscope.domain.records import STATISTICS, Float64, Kind, Role, State, UInt8
+from dumpscope.index.dumps.items import some_items
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import STATE_BITS, number
+from dumpscope.index.store.codec import number
 
 Statistic = Literal["norm", "max", "min", "mean"]
 Part = Literal["output", "input"]
@@ -23,8 +27,6 @@ _ROLES: Final[dict[Part, tuple[Role, ...]]] = {
     "output": (Role.OUTPUT, Role.GRADIENT, Role.DEBUG),
     "input": (Role.INPUT, Role.KWARG),
 }
-_NOT_FINITE: Final = sum(0b110 << place * STATE_BITS for place in range(len(STATISTICS)))
-"""Bits of the four states of which one is set where a number is NaN or infinite (see `domain.records.State`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,42 +61,74 @@ def node_values(
     `step` and `rank`"""
     if not names:
         return {}
-    place = places.subquery()
-    entry, item = tables.entry.c, tables.item.c
+    place, entry = places.subquery(), tables.entry.c
     first = place.c.owner.op("<<")(cast(tables.KEY_BITS, Integer))
-    number_of = STATISTICS.index(statistic.capitalize())
-    column = item[statistic]
     bucket, numbers = in_buckets(place.c.step, edges)
-    where = cast(place.c.step, BigInteger) * RANKS + place.c.rank
-    by = [place.c.rank] if by_rank else []
     statement = (
-        select(
-            entry.name,
-            bucket.label("bucket"),
-            *by,
-            func.min(place.c.step).label("first"),
-            func.max(column).label("high"),
-            func.min(column).label("low"),
-            func.max(item.states.op(">>")(number_of * STATE_BITS).op("&")(7)).label("state"),
-            func.min(case((item.states.op("&")(_NOT_FINITE) != 0, where))).label("bad"),
-        )
-        .select_from(place)
+        select(place, bucket.label("bucket"), entry.name, entry.first_item, entry.item_count)
         .join(tables.entry, entry.id.between(first, first + tables.NUMBER_MASK))
-        .join(tables.item, item.id.between(first + entry.first_item, first + entry.first_item + entry.item_count - 1))
-        .where(entry.name.in_(names), item.role.in_(_ROLES[part]), item.kind == int(Kind.TENSOR))
-        .group_by(entry.name, bucket, *by)
+        .where(entry.name.in_(names), entry.item_count > 0)
+        .order_by(place.c.owner)
     )
-    found: dict[tuple[str, int | None], dict[int, NodeValue]] = {}
-    for row in connection.execute(statement):
-        value = NodeValue(value=_folded(row, statistic), step=row.first, first_bad=row.bad)
-        at = row.bucket if numbers is None else numbers[row.bucket]
-        found.setdefault((row.name, row.rank if by_rank else None), {})[at] = value
-    return found
+    found: dict[tuple[str, int | None], dict[int, _Fold]] = {}
+    for owner, rows in groupby(connection.execute(statement).all(), lambda row: int(row.owner)):
+        nodes = list(rows)
+        items = _Tensors(connection, owner, nodes, part)
+        for row in nodes:
+            values, states = items.of(row)
+            if not len(values):
+                continue
+            at = row.bucket if numbers is None else numbers[row.bucket]
+            folds = found.setdefault((row.name, row.rank if by_rank else None), {})
+            folds.setdefault(at, _Fold()).add(row, values, states, STATISTICS.index(statistic.capitalize()))
+    return {key: {at: fold.value(statistic) for at, fold in folds.items()} for key, folds in found.items()}
 
 
-def _folded(row: Any, statistic: Statistic) -> float | None:
-    if row.state > 1:
-        return number(None, row.state, 0)
-    if row.high is None or statistic in ("max", "norm"):
-        return None if row.high is None else float(row.high)
-    return float(row.low if statistic == "min" or abs(row.low) > abs(row.high) else row.high)
+class _Tensors:
+    """The tensors that nodes of a rank took or put out."""
+
+    def __init__(self, connection: Connection, owner: int, nodes: Sequence[Any], part: Part) -> None:
+        wanted = [number for row in nodes for number in range(row.first_item, row.first_item + row.item_count)]
+        items = some_items(connection, owner, wanted)
+        kept = np.flatnonzero(np.isin(items.role, _ROLES[part]) & (items.kind == Kind.TENSOR))
+        self._number, self._stats, self._states = items.number[kept], items.stats[kept], items.states[kept]
+
+    def of(self, row: Any) -> tuple[Float64, UInt8]:
+        """Statistics and their states, (n, 4)."""
+        first, end = np.searchsorted(self._number, [row.first_item, row.first_item + row.item_count])
+        return self._stats[first:end], self._states[first:end]
+
+
+class _Fold:
+    """One statistic over the tensors of a node, in a bucket of steps."""
+
+    def __init__(self) -> None:
+        self.step, self.bad = math.inf, math.inf
+        self.high, self.low = -math.inf, math.inf
+        self.state = int(State.ABSENT)
+
+    def add(self, row: Any, stats: Float64, states: UInt8, statistic: int) -> None:
+        self.step = min(self.step, row.step)
+        if (states >= State.NAN).any():
+            self.bad = min(self.bad, row.step * RANKS + row.rank)
+        own = states[:, statistic]
+        self.state = max(self.state, int(own.max()))
+        finite = stats[own == State.FINITE, statistic]
+        if len(finite):
+            self.high, self.low = max(self.high, float(finite.max())), min(self.low, float(finite.min()))
+
+    def value(self, statistic: Statistic) -> NodeValue:
+        return NodeValue(
+            value=self._folded(statistic),
+            step=int(self.step),
+            first_bad=None if math.isinf(self.bad) else int(self.bad),
+        )
+
+    def _folded(self, statistic: Statistic) -> float | None:
+        if self.state > State.FINITE:
+            return number(None, self.state, 0)
+        if self.state == State.ABSENT:
+            return None
+        if statistic in ("max", "norm"):
+            return self.high
+        return self.low if statistic == "min" or abs(self.low) > abs(self.high) else self.high

@@ -7,22 +7,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, func, select
+import numpy as np
+from sqlalchemy import Connection, select
 
 from dumpscope.domain.records import Kind, Role
 from dumpscope.errors import NotFoundError
 from dumpscope.index.dump_queries.nodes import ITEM_LIMIT, find_entry
 from dumpscope.index.dump_queries.prechecks import words_of_nodes
 from dumpscope.index.dumps.catalogue import StoredRank
-from dumpscope.index.dumps.leaves import Leaf, leaves
+from dumpscope.index.dumps.items import some_items
+from dumpscope.index.dumps.leaves import Leaf, leaves, leaves_of
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
+from dumpscope.index.store.item_blocks import take_rows
 from dumpscope.texts import say
 
 OUTPUTS: Final = (Role.OUTPUT, Role.GRADIENT, Role.DEBUG)
 """Roles of what a node puts out."""
-
-_ROLES: Final = tuple(int(role) for role in OUTPUTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,24 +50,17 @@ def largest_magnitude(high: float | None, low: float | None) -> float | None:
 
 def first_outputs(connection: Connection, rank: int, nodes: Iterable[int]) -> dict[int, Leaf]:
     """The first output tensor of each of these nodes (numbers of entries) that has one."""
-    entry, item = tables.entry.c, tables.item.c
-    first, _last = tables.key_range(rank)
+    entry = tables.entry.c
     keys = [tables.key(rank, node) for node in nodes]
     if not keys:
         return {}
-    own = item.id.between(
-        tables.key_at(rank, entry.first_item), tables.key_at(rank, entry.first_item + entry.item_count - 1)
-    )
-    statement = (
-        select(entry.id, func.min(item.id))
-        .select_from(tables.entry)
-        .join(tables.item, own)
-        .where(entry.id.in_(keys), item.role.in_(_ROLES), item.kind == int(Kind.TENSOR))
-        .group_by(entry.id)
-    )
-    numbers = {key - first: number - first for key, number in connection.execute(statement)}
-    records = leaves(connection, rank, numbers.values())
-    return {node: records[number] for node, number in numbers.items()}
+    own = select(entry.first_item, entry.item_count).where(entry.id.in_(keys), entry.item_count > 0)
+    numbers = [number for start, count in connection.execute(own) for number in range(start, start + count)]
+    items = some_items(connection, rank, numbers)
+    outputs = np.flatnonzero(np.isin(items.role, OUTPUTS) & (items.kind == Kind.TENSOR))
+    whose, first = np.unique(items.node[outputs], return_index=True)
+    records = leaves_of(connection, rank, take_rows(items, outputs[first]))
+    return dict(zip(whose.tolist(), records.values(), strict=True))
 
 
 def get_record(database: Database, rank: StoredRank, number: int) -> Leaf:

@@ -10,16 +10,16 @@ import numpy as np
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, State
 from dumpscope.index.dump_queries.outputs import OUTPUTS
 from dumpscope.index.dumps.catalogue import StoredRank
+from dumpscope.index.dumps.items import all_items
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import numbers, unpack_states
+from dumpscope.index.store.codec import with_states
 from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.item_blocks import ItemColumns
 from dumpscope.index.store.recent import Recent
 from dumpscope.index.store.texts import texts_by_id
 
 KEPT: Final = 4
 """Ranks kept; one of 100 000 calls takes some 14 MB."""
-
-_NUMBERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +50,14 @@ def value_columns(database: Database, rank: StoredRank, stamp: str | None) -> Va
 
 
 def _load(database: Database, rank: StoredRank) -> ValueColumns:
-    first, last = tables.key_range(rank.id)
-    roles = ", ".join(str(int(role)) for role in OUTPUTS)
+    first, _last = tables.key_range(rank.id)
     with database.read() as connection:
         entries = fetch_columns(
             connection,
             "SELECT name, COALESCE(kind, -1), COALESCE(direction, -1), COALESCE(label, -1) FROM entry"
             f" WHERE id BETWEEN {first} AND {first + rank.nodes - 1} ORDER BY id",
         )
-        items = fetch_columns(
-            connection,
-            f"SELECT node, max, min, mean, norm, states FROM item WHERE id BETWEEN {first} AND {last}"
-            f" AND role IN ({roles}) AND kind = {int(Kind.TENSOR)} ORDER BY id",
-        )
+        items = all_items(connection, rank.id)
         names, kind, direction, label = entries or [[] for _ in range(4)]
         codes = np.array(label, dtype=np.int64)
         ways = np.array(direction, dtype=np.int64)
@@ -82,15 +77,13 @@ def _load(database: Database, rank: StoredRank) -> ValueColumns:
     )
 
 
-def _outputs(items: list[list[object]], nodes: int) -> tuple[Float64, Float64, Bool]:
+def _outputs(items: ItemColumns, nodes: int) -> tuple[Float64, Float64, Bool]:
     """(norm and largest magnitude of each node's first output, whether any of its outputs is not finite)"""
     norm, largest = np.full(nodes, np.nan), np.full(nodes, np.nan)
     lost = np.zeros(nodes, dtype=np.bool_)
-    if not items:
-        return norm, largest, lost
-    node = np.array(items[0], dtype=np.int64)
-    states = unpack_states(np.array(items[5], dtype=np.int64), _NUMBERS)
-    values = numbers(items[1:5], states)  # type: ignore[arg-type]  # columns of numbers and None
+    rows = np.flatnonzero(np.isin(items.role, OUTPUTS) & (items.kind == Kind.TENSOR))
+    node, states = items.node[rows], items.states[rows]
+    values = with_states(items.stats[rows], states)
     bad = (states != State.ABSENT) & (states != State.FINITE)
     lost[node[bad.any(axis=1)]] = True
     whose, start = np.unique(node, return_index=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, select
 
-from dumpscope.domain.records import ROLE_WORDS, STATISTICS, Number, as_stored, derived_name, names_item
+from dumpscope.domain.records import ROLE_WORDS, Number, as_stored, derived_name, names_item
+from dumpscope.index.dumps.items import some_items
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import DERIVED_SUFFIXES, STATE_BITS
-from dumpscope.index.store.texts import texts_by_id
+from dumpscope.index.store.codec import DERIVED_SUFFIXES, with_states
+from dumpscope.index.store.item_blocks import ItemColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,50 +36,44 @@ class Leaf:
 
 def leaves(connection: Connection, rank: int, numbers: Iterable[int]) -> dict[int, Leaf]:
     """The records with these item numbers of rank_dump `rank`."""
-    keys = [tables.key(rank, number) for number in sorted(set(numbers))]
-    if not keys:
+    return leaves_of(connection, rank, some_items(connection, rank, numbers))
+
+
+def leaves_of(connection: Connection, rank: int, items: ItemColumns) -> dict[int, Leaf]:
+    """The records that these items of rank_dump `rank` are, by number and in their order."""
+    if not len(items):
         return {}
-    item = tables.item.c
-    rows = [
-        row
-        for start in range(0, len(keys), 900)
-        for row in connection.execute(select(tables.item).where(item.id.in_(keys[start : start + 900])))
-    ]
-    names = _node_names(connection, rank, {row.node for row in rows})
-    ids = {number for row in rows for number in (row.path, row.type, row.dtype, row.shape, row.value, row.data_name)}
-    texts = texts_by_id(connection, ids)
+    names = _node_names(connection, rank, set(items.node.tolist()))
     wide = _wide(connection, rank)
+    stats = with_states(items.stats, items.states)
     return {
-        row.id & tables.NUMBER_MASK: _leaf(row, names[row.node], texts, wide.get(row.id & tables.NUMBER_MASK, {}))
-        for row in rows
+        number: _leaf(items, row, names[int(items.node[row])], stats[row].tolist(), wide.get(number, {}))
+        for row, number in enumerate(items.number.tolist())
     }
 
 
-def _leaf(row: Any, node: str, texts: dict[int, str], wide: dict[int, int]) -> Leaf:
-    path = texts.get(row.path, "")
-    name = derived_name(node, row.role, path)
-    dtype = texts.get(row.dtype)
-    data_name = None
-    if row.data_name is not None:
-        data_name = name + DERIVED_SUFFIXES[-1 - row.data_name] if row.data_name < 0 else texts[row.data_name]
-    numbers = (row.max, row.min, row.mean, row.norm)
+def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: dict[int, int]) -> Leaf:
+    path = items.path.at(row) or ""
+    dtype, shape, data_name = items.dtype.at(row), items.shape.at(row), items.data_name.at(row)
+    role, grad, named = int(items.role[row]), int(items.requires_grad[row]), int(items.data_name.codes[row])
+    name = derived_name(node, role, path)
+    if named < -1:
+        data_name = name + DERIVED_SUFFIXES[-2 - named]
     stats = [
-        as_stored(numbers[place], row.states >> place * STATE_BITS & 7, dtype, wide.get(place))
-        for place in range(len(STATISTICS))
+        as_stored(value, int(items.states[row, place]), dtype, wide.get(place)) for place, value in enumerate(numbers)
     ]
-    shape = texts.get(row.shape)
     return Leaf(
         node=node,
         name=data_name.rsplit(".", 1)[0] if data_name and names_item(data_name, node) else name,
-        role=ROLE_WORDS[row.role],
+        role=ROLE_WORDS[role],
         path=path,
-        type=texts.get(row.type),
+        type=items.type.at(row),
         dtype=dtype,
         shape=None if shape is None else json.loads(shape),
         stats=(stats[0], stats[1], stats[2], stats[3]),
-        requires_grad=None if row.requires_grad is None else bool(row.requires_grad),
-        hash=row.hash,
-        value=texts.get(row.value),
+        requires_grad=None if grad < 0 else bool(grad),
+        hash=items.hash.at(row),
+        value=items.value.at(row),
         data_name=data_name,
     )
 

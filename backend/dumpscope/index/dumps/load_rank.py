@@ -21,9 +21,11 @@ from dumpscope.domain.records import (
 )
 from dumpscope.domain.run import Run
 from dumpscope.errors import NotFoundError, Problem
+from dumpscope.index.dumps.items import all_items
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, numbers, unpack_producers, unpack_states
+from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, distinct, unpack_producers, with_states
 from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.item_blocks import ItemColumns
 from dumpscope.index.store.texts import stacks_by_id, texts_by_id
 from dumpscope.texts import say
 
@@ -126,7 +128,7 @@ def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:
     parents = np.array(parent, dtype=np.int64)
     dumped = row.nodes
     label_codes, labels = _texts(connection, label[:dumped])
-    stack_codes, stack_ids = _pool(stack[:dumped])
+    stack_codes, stack_ids = distinct(stack[:dumped])
     stacks = stacks_by_id(connection, stack_ids)
     nodes = Nodes(
         names=list(names[:dumped]),
@@ -149,46 +151,32 @@ def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:
 
 
 def _load_items(connection: Connection, row: Any, names: list[str]) -> Items:
-    columns = _rows(
-        connection,
-        "item",
-        "node, role, kind, path, type, dtype, shape, max, min, mean, norm, states, requires_grad, hash, value, data_name",
-        row.id,
-        width=16,
-    )
-    node, role, kind, path, kinds, dtype, shape, high, low, mean, norm, packed, grad, hashed, value, data = columns
-    path_codes, paths = _texts(connection, path)
-    type_codes, types = _texts(connection, kinds)
-    dtype_codes, dtypes = _texts(connection, dtype)
-    shape_codes, shapes = _texts(connection, shape)
-    value_codes, values = _texts(connection, value)
-    hash_codes, hashes = _pool(hashed)
-    data_codes, data_names = _data_names(connection, data, names, node, role, path_codes, paths)
+    found = all_items(connection, row.id)
     made = stored_producers(connection, row.id)
-    states = unpack_states(np.array(packed, dtype=np.int64), 4)
+    data_codes, data_names = _data_names(found, names)
     return Items(
-        node=np.array(node, dtype=np.int32),
-        role=np.array(role, dtype=np.int8),
-        path=path_codes,
-        paths=paths,
-        kind=np.array(kind, dtype=np.int8),
-        type=type_codes,
-        types=types,
-        dtype=dtype_codes,
-        dtypes=dtypes,
-        shape=shape_codes,
-        shapes=[tuple(json.loads(text)) for text in shapes],
-        stats=numbers([high, low, mean, norm], states),
-        stat_state=states,
+        node=found.node,
+        role=found.role,
+        path=found.path.codes,
+        paths=found.path.texts,
+        kind=found.kind,
+        type=found.type.codes,
+        types=found.type.texts,
+        dtype=found.dtype.codes,
+        dtypes=found.dtype.texts,
+        shape=found.shape.codes,
+        shapes=[tuple(json.loads(text)) for text in found.shape.texts],
+        stats=with_states(found.stats, found.states),
+        stat_state=found.states,
         wide={(item, statistic): int(text, 16) for item, statistic, text in json.loads(row.wide)},
-        requires_grad=codes(grad, np.int8),
-        hash=hash_codes,
-        hashes=hashes,
-        value=value_codes,
-        values=values,
+        requires_grad=found.requires_grad,
+        hash=found.hash.codes,
+        hashes=found.hash.texts,
+        value=found.value.codes,
+        values=found.value.texts,
         data_name=data_codes,
         data_names=data_names,
-        producer=np.full(len(node), -1, np.int32) if made is None else made[0],
+        producer=np.full(len(found), -1, np.int32) if made is None else made[0],
     )
 
 
@@ -199,28 +187,13 @@ def stored_producers(connection: Connection, rank: int) -> tuple[Int32, Int32] |
     return None if made is None else unpack_producers(bytes(made))
 
 
-def _data_names(
-    connection: Connection,
-    stored: Sequence[int | None],
-    names: list[str],
-    node: Sequence[int],
-    role: Sequence[int],
-    path_codes: Int32,
-    paths: list[str],
-) -> tuple[Int32, list[str]]:
-    odd = texts_by_id(connection, stored)
-    table: dict[str, int] = {}
-    found = np.full(len(stored), -1, dtype=np.int32)
-    for item, number in enumerate(stored):
-        if number is None:
-            continue
-        if number < 0:
-            path = path_codes[item]
-            own = derived_name(names[node[item]], role[item], paths[path] if path >= 0 else "")
-            name = own + DERIVED_SUFFIXES[-1 - number]
-        else:
-            name = odd[number]
-        found[item] = table.setdefault(name, len(table))
+def _data_names(items: ItemColumns, names: list[str]) -> tuple[Int32, list[str]]:
+    """Codes and names of files, those that follow from the items' own names written out."""
+    found = items.data_name.codes.copy()
+    table = {name: code for code, name in enumerate(items.data_name.texts)}
+    for item in np.flatnonzero(found < -1).tolist():
+        own = derived_name(names[items.node[item]], int(items.role[item]), items.path.at(item) or "")
+        found[item] = table.setdefault(own + DERIVED_SUFFIXES[-2 - found[item]], len(table))
     return found, list(table)
 
 
@@ -230,14 +203,7 @@ def _rows(connection: Connection, table: str, columns: str, owner: int, *, width
     return list(found) if found else [() for _ in range(width)]
 
 
-def _pool(values: Sequence[Any]) -> tuple[Int32, list[Any]]:
-    """Codes into the list of distinct values, -1 for None; order of first appearance."""
-    table: dict[Any, int] = {}
-    found = [-1 if value is None else table.setdefault(value, len(table)) for value in values]
-    return np.array(found, dtype=np.int32), list(table)
-
-
 def _texts(connection: Connection, ids: Sequence[int | None]) -> tuple[Int32, list[str]]:
-    found, distinct = _pool(ids)
-    texts = texts_by_id(connection, distinct)
-    return found, [texts[number] for number in distinct]
+    found, used = distinct(ids)
+    texts = texts_by_id(connection, used)
+    return found, [texts[number] for number in used]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -10,16 +9,14 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from dumpscope.analysis.unit.dataflow import trace_rank
-from dumpscope.domain.records import Int32, Int64, RankDump, derived_name
+from dumpscope.domain.records import Int32, Int64, RankDump
 from dumpscope.errors import LimitError, NotFoundError
+from dumpscope.index.dumps.items import store_items
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import (
-    DERIVED_SUFFIXES,
     calls_digest,
     nullable,
-    number_columns,
     pack_producers,
-    pack_states,
     storable,
     to_json,
 )
@@ -64,7 +61,7 @@ def store_dump_rank(
     }
     with draft(database, RANKS, serial, values) as new:
         _store_entries(new, dump)
-        _store_items(new, dump)
+        store_items(new, dump)
         new.append(tables.producers, [[tables.key(new.id)], [pack_producers(dump.items.producer, trace_rank(dump))]])
         with database.write() as connection:
             _serial(connection, dump_id)
@@ -119,64 +116,6 @@ def _store_entries(new: Draft, dump: RankDump) -> None:
             counts.tolist() + virtual,
         ],
     )
-
-
-def _store_items(new: Draft, dump: RankDump) -> None:
-    items, database = dump.items, new.database
-    base = tables.key(new.id)
-    shapes = [to_json(list(shape)) for shape in items.shapes]
-    hashes = [*storable(items.hashes), None]
-    new.append(
-        tables.item,
-        [
-            range(base, base + len(items)),
-            items.node.tolist(),
-            items.role.tolist(),
-            items.kind.tolist(),
-            nullable(take(intern_texts(database, items.paths), items.path)),
-            nullable(take(intern_texts(database, items.types), items.type)),
-            nullable(take(intern_texts(database, items.dtypes), items.dtype)),
-            nullable(take(intern_texts(database, shapes), items.shape)),
-            *number_columns(items.stats, items.stat_state),
-            pack_states(items.stat_state).tolist(),
-            nullable(items.requires_grad.astype(np.int32)),
-            [hashes[code] for code in items.hash.tolist()],
-            nullable(take(intern_texts(database, items.values), items.value)),
-            _data_names(database, dump),
-        ],
-    )
-
-
-def _data_names(database: Database, dump: RankDump) -> list[int | None]:
-    """Text ids of the data names; the usual ones, which follow from the item's own name, as small negative numbers."""
-    items = dump.items
-    known = items.data_name.tolist()
-    stored: list[int | None] = [None] * len(known)
-    if not (items.data_name >= 0).any():
-        return stored
-    odd: dict[int, list[int]] = {}
-    for item, (code, derived) in enumerate(zip(known, derived_names(dump), strict=True)):
-        if code < 0:
-            continue
-        name = items.data_names[code]
-        for place, suffix in enumerate(DERIVED_SUFFIXES):
-            if name == derived + suffix:
-                stored[item] = -1 - place
-                break
-        else:
-            odd.setdefault(code, []).append(item)
-    ids = intern_texts(database, [items.data_names[code] for code in odd])
-    for number, rows in zip(ids.tolist(), odd.values(), strict=True):
-        for item in rows:
-            stored[item] = number
-    return stored
-
-
-def derived_names(dump: RankDump) -> Iterator[str]:
-    """The name each item has by its place: node, role and path (see domain.records.item_name)."""
-    items, names, paths = dump.items, dump.nodes.names, dump.items.paths
-    for node, role, path in zip(items.node.tolist(), items.role.tolist(), items.path.tolist(), strict=True):
-        yield derived_name(names[node], role, paths[path] if path >= 0 else "")
 
 
 def take(ids: Int64, codes: Int32) -> Int64:

@@ -13,19 +13,19 @@ from sqlalchemy import Connection, Select, select
 
 from dumpscope.analysis.unit.case import RECEIVED
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
-from dumpscope.domain.records import STATISTICS, Int32, Int64, Kind, State
+from dumpscope.domain.records import Int32, Int64, Kind, State
 from dumpscope.domain.unread.communication import PREFIX
 from dumpscope.errors import ConflictError
 from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dumps.items import some_items
 from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.dumps.load_rank import stored_producers
 from dumpscope.index.pair_queries.collectives import sender
 from dumpscope.index.pair_queries.difference_sources import Source, find_source
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, item_range, node_pair_rows, one_node_pair
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import STATE_BITS, score, unpack_makers
-from dumpscope.index.store.database import Database
-from dumpscope.index.store.texts import CHUNK, texts_by_id
+from dumpscope.index.store.codec import score, unpack_makers
+from dumpscope.index.store.database import CHUNK, Database
 from dumpscope.texts import say
 
 Untold = Literal["not_dumped", "constant", "unstored", "golden_only"]
@@ -44,7 +44,6 @@ OUTPUTS: Final = 300
 Identity = tuple[object, ...]
 
 _PAIR: Final = tables.item_pair.c
-_ITEM: Final = tables.item.c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,21 +268,17 @@ def tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named
     statement = select(_PAIR.id, _PAIR.node, _PAIR.target, _PAIR.golden, _PAIR.verdict, _PAIR.severity)
     rows = _by_key(connection, statement, _PAIR.id, keys)
     records = {
-        side: _by_key(connection, select(tables.item), _ITEM.id, [tables.key(rank, number) for number in numbers])
-        for side, rank, numbers in (
-            (False, unit.target, [row.target for row in rows.values() if row.target is not None]),
-            (True, unit.golden, [row.golden for row in rows.values() if row.target is None]),
-        )
+        False: _Records(connection, unit.target, [row.target for row in rows.values() if row.target is not None]),
+        True: _Records(connection, unit.golden, [row.golden for row in rows.values() if row.target is None]),
     }
-    sizes = _sizes(connection, [*records[False].values(), *records[True].values()])
     found = []
     for row in rows.values():
         alone = row.target is None
         number = row.golden if alone else row.target
-        record = records[alone][tables.key(unit.golden if alone else unit.target, number)]
-        if record.kind != Kind.TENSOR:
+        role, kind = records[alone].place(number)
+        if kind != Kind.TENSOR:
             continue
-        identity, untold = (None, "golden_only") if alone else _identity(record, sizes)
+        identity, untold = (None, "golden_only") if alone else records[alone].identity(number)
         found.append(
             Tensor(
                 key=row.id,
@@ -292,7 +287,7 @@ def tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named
                 golden_only=alone,
                 verdict=row.verdict,
                 severity=row.severity,
-                role=record.role,
+                role=role,
                 identity=identity,
                 untold=untold,
                 named=-1 if alone else int(named[number]),
@@ -309,21 +304,29 @@ def _by_key(connection: Connection, statement: Select[Any], column: Any, keys: S
     return found
 
 
-def _sizes(connection: Connection, records: Sequence[Any]) -> dict[int | None, int]:
-    """Shape id -> elements."""
-    texts = texts_by_id(connection, (record.shape for record in records))
-    return {number: prod(json.loads(text)) for number, text in texts.items()}
+class _Records:
+    """Some records of a rank, by number."""
 
+    def __init__(self, connection: Connection, rank: int, numbers: Sequence[int]) -> None:
+        self._items = some_items(connection, rank, numbers)
+        self._row = {number: row for row, number in enumerate(self._items.number.tolist())}
 
-def _identity(record: Any, sizes: dict[int | None, int]) -> tuple[Identity | None, Untold]:
-    """What a tensor is known again by, and why it is known by nothing where it is not."""
-    states = [record.states >> place * STATE_BITS & 7 for place in range(len(STATISTICS))]
-    if not any(states):
-        return (None, "unstored") if record.hash is None else ((record.hash, sizes.get(record.shape)), "not_dumped")
-    if states[0] == states[1] == State.FINITE and record.max == record.min:
-        return None, "constant"
-    numbers = (record.max, record.min, record.mean, record.norm)
-    return (record.states, sizes.get(record.shape), *numbers), "not_dumped"
+    def place(self, number: int) -> tuple[int, int]:
+        """Role and kind."""
+        row = self._row[number]
+        return int(self._items.role[row]), int(self._items.kind[row])
+
+    def identity(self, number: int) -> tuple[Identity | None, Untold]:
+        """What a tensor is known again by, and why it is known by nothing where it is not."""
+        items, row = self._items, self._row[number]
+        shape, hashed = items.shape.at(row), items.hash.at(row)
+        size = None if shape is None else prod(json.loads(shape))
+        states, numbers = items.states[row].tolist(), items.stats[row].tolist()
+        if not any(states):
+            return (None, "unstored") if hashed is None else ((hashed, size), "not_dumped")
+        if states[0] == states[1] == State.FINITE and numbers[0] == numbers[1]:
+            return None, "constant"
+        return (*states, size, *numbers), "not_dumped"
 
 
 def _leaves(connection: Connection, unit: StoredUnit, tensors: Sequence[Tensor]) -> dict[int, Leaf]:

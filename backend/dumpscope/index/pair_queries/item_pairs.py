@@ -29,6 +29,8 @@ from dumpscope.texts import Phrase, english, say
 from dumpscope.verdict.rules import VERDICT_RULES
 
 Sort = Literal["order", "-score"]
+_SEEK: Final[dict[Sort, tuple[type, ...]]] = {"order": (int,), "-score": (float, int)}
+"""Of what the key of the last row seen consists."""
 
 
 class _ItemsOfNodes(Join):
@@ -91,8 +93,8 @@ def list_item_pairs(
     first, last = tables.key_range(unit.id)
     verdicts = word_codes(filters.verdicts, VERDICT_WORDS, "verdict")
     by_node = NodeFilter(api=filters.api, q=filters.q)
-    if sort == "-score" and node is None and unit.stamp is not None:
-        return _worst(database, unit, verdicts, by_node, seek, limit)
+    if (sort == "-score" or verdicts) and node is None and unit.stamp is not None:
+        return _from_memory(database, unit, verdicts, by_node, sort, seek, limit)
     with database.read() as connection:
         where: list[ColumnElement[bool]] = [_ITEM.id.between(first, last)]
         if verdicts:
@@ -119,14 +121,18 @@ def list_item_pairs(
     return Page(rows=rows, keys=keys, more=len(found) > limit, total=total)
 
 
-def _worst(
-    database: Database, unit: StoredUnit, verdicts: list[int], by_node: NodeFilter, seek: Seek | None, limit: int
+def _from_memory(
+    database: Database,
+    unit: StoredUnit,
+    verdicts: list[int],
+    by_node: NodeFilter,
+    sort: Sort,
+    seek: Seek | None,
+    limit: int,
 ) -> Page[ItemPairRow]:
     base = tables.key(unit.id)
-    after = None
     if seek is not None:
-        seek.check(float, int)
-        after = float(seek.key[0]), int(seek.key[1]) - base
+        seek.check(*_SEEK[sort])
     with database.read() as connection:
         ranking = item_ranking(connection, unit)
         nodes = None
@@ -135,9 +141,16 @@ def _worst(
             nodes = np.array(chosen.cursor.fetchall(), np.int64).reshape(-1) - base
         elif by_node:
             nodes = ranking.nodes_of(connection.execute(labels((by_node.api,))).scalars().all())
-        found, more, total = ranking.page(verdicts, nodes, after, limit)
-        keys = [(severity, base + number) for severity, number in found]
-        rows = item_pair_rows(connection, unit, [key for _, key in keys])
+        keys: list[tuple[Any, ...]]
+        if sort == "order":
+            behind = None if seek is None else int(seek.key[0]) - base
+            numbers, more, total = ranking.in_order(verdicts, nodes, behind, limit)
+            keys = [(base + number,) for number in numbers]
+        else:
+            after = None if seek is None else (float(seek.key[0]), int(seek.key[1]) - base)
+            found, more, total = ranking.page(verdicts, nodes, after, limit)
+            keys = [(severity, base + number) for severity, number in found]
+        rows = item_pair_rows(connection, unit, [key[-1] for key in keys])
     return Page(rows=rows, keys=keys, more=more, total=total)
 
 
@@ -250,7 +263,7 @@ def _metrics(row: Any, facts: TensorFacts | None, derived: dict[str, float]) -> 
 
 
 def _beyond(unit: StoredUnit, seek: Seek, sort: Sort, *, joined: bool) -> ColumnElement[bool]:
-    seek.check(*((int,) if sort == "order" else (float, int)))
+    seek.check(*_SEEK[sort])
     if sort == "order":
         behind: ColumnElement[bool] = _ITEM.id > seek.key[0]
         if joined:  # lets the walk begin at the right node

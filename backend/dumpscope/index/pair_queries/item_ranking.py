@@ -44,14 +44,7 @@ class ItemRanking:
 
         nodes: only of these node pairs, None for all; verdicts: only with these, empty for all
         """
-        chosen = np.ones(len(self.item), bool)
-        if verdicts:
-            chosen &= np.isin(self.verdict, verdicts)
-        if nodes is not None:
-            wanted = np.zeros(int(self.node.max(initial=-1)) + 1, bool)
-            wanted[nodes[nodes < len(wanted)]] = True
-            chosen &= wanted[self.node]
-        rows = np.flatnonzero(chosen)
+        rows = self._chosen(verdicts, nodes)
         first = 0
         if after is not None:
             severity, number = after
@@ -60,6 +53,25 @@ class ItemRanking:
         shown = rows[first : first + limit]
         found = list(zip(self.severity[shown].tolist(), self.item[shown].tolist(), strict=True))
         return found, first + limit < len(rows), len(rows)
+
+    def in_order(
+        self, verdicts: list[int], nodes: Int64 | None, after: int | None, limit: int
+    ) -> tuple[list[int], bool, int]:
+        """The same by number: numbers of up to `limit` items behind the number `after`, whether more follow, how many in all."""
+        numbers = np.sort(self.item[self._chosen(verdicts, nodes)])
+        first = 0 if after is None else int(np.searchsorted(numbers, after, side="right"))
+        return numbers[first : first + limit].tolist(), first + limit < len(numbers), len(numbers)
+
+    def _chosen(self, verdicts: list[int], nodes: Int64 | None) -> Int64:
+        """Rows with these verdicts (any where empty) of these node pairs (all where None)."""
+        chosen = np.ones(len(self.item), bool)
+        if verdicts:
+            chosen &= np.isin(self.verdict, verdicts)
+        if nodes is not None:
+            wanted = np.zeros(int(self.node.max(initial=-1)) + 1, bool)
+            wanted[nodes[nodes < len(wanted)]] = True
+            chosen &= wanted[self.node]
+        return np.flatnonzero(chosen)
 
 
 _RECENT: Final[Recent[tuple[str, str, int], ItemRanking]] = Recent(KEPT)

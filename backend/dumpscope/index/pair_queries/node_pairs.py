@@ -15,9 +15,9 @@ from dumpscope.index.comparisons.distances import Standing, node_standing
 from dumpscope.index.pair_queries.search.clauses import ABSORBED, absorbed, labels, search_clauses
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score, storable
-from dumpscope.index.store.database import Database
+from dumpscope.index.store.database import CHUNK, Database
 from dumpscope.index.store.page import END, Page, Seek
-from dumpscope.index.store.texts import CHUNK, texts_by_id
+from dumpscope.index.store.texts import texts_by_id
 from dumpscope.index.trees.trees import address, direction_word, find_pair, kind_word, shared_names
 from dumpscope.texts import say
 

@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,16 @@ from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.errors import Problem
 from dumpscope.texts import restore, said_of, say
 
+T = TypeVar("T")
+
 DERIVED_SUFFIXES: Final = (".pt", ".npy")
-"""A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
+"""A data name that is the item's own name and one of these is stored by its place here, not as text."""
 
 PROBLEM_LIMIT: Final = 1000
 """Problems kept per dump and per comparison; beyond that only their number is."""
+
+INFLATED_LIMIT: Final = 1 << 30
+"""Bytes that one compressed value may become."""
 
 HISTOGRAM_BINS: Final = len(ERROR_BINS) + 2
 STATE_BITS: Final = 3
@@ -34,10 +39,11 @@ def pack_states(states: UInt8) -> Int64:
     return packed
 
 
-def unpack_states(packed: Int64, width: int) -> UInt8:
-    """Inverse of pack_states: (n,) to (n, width)."""
-    shifts = np.arange(width, dtype=np.int64) * STATE_BITS
-    return (packed[:, None] >> shifts & 7).astype(np.uint8)
+def unpack_states(packed: NDArray[np.signedinteger[Any]], width: int) -> UInt8:
+    """Inverse of pack_states: (n,) to (n, width). Integers may have as few bytes as hold them."""
+    shifts = np.arange(0, width * STATE_BITS, STATE_BITS, dtype=packed.dtype)
+    states: UInt8 = (packed[:, None] >> shifts & packed.dtype.type(7)).astype(np.uint8)
+    return states
 
 
 def number_columns(values: Float64, states: UInt8) -> list[list[float | None]]:
@@ -55,7 +61,12 @@ def numbers(columns: Sequence[Sequence[float | None]], states: UInt8) -> Float64
     """Inverse of number_columns: absent numbers come back as NaN, infinities as themselves."""
     if not columns:
         return np.zeros(states.shape, dtype=np.float64)
-    values = np.stack([np.array(column, dtype=np.float64) for column in columns], axis=1)
+    return with_states(np.stack([np.array(column, dtype=np.float64) for column in columns], axis=1), states)
+
+
+def with_states(finite: Float64, states: UInt8) -> Float64:
+    """Numbers with what their states say in the places that are not finite; NaN where absent."""
+    values: Float64 = finite.copy()
     values[states == State.POS_INF] = np.inf
     values[states == State.NEG_INF] = -np.inf
     values[(states == State.NAN) | (states == State.ABSENT)] = np.nan
@@ -129,6 +140,18 @@ def unpack_histograms(data: bytes | None) -> tuple[tuple[int, ...], tuple[int, .
     return tuple(both[:HISTOGRAM_BINS]), tuple(both[HISTOGRAM_BINS:])
 
 
+def inflate(data: bytes) -> bytes:
+    """What zlib compressed. A result file comes from anybody, so there is a limit to what becomes of a few bytes of it.
+
+    Raises zlib.error for anything else, and beyond INFLATED_LIMIT.
+    """
+    machine = zlib.decompressobj()
+    content = machine.decompress(data, INFLATED_LIMIT + 1)
+    if not machine.eof or len(content) > INFLATED_LIMIT:
+        raise zlib.error("cut off, or beyond the limit")
+    return content
+
+
 def pack_makers(pair: Int32, received: Int64, handed: Int64) -> bytes:
     """A unit's data flow (see `analysis.makers.Trace`), compressed: some hundredths of a byte an item where layers repeat.
 
@@ -142,7 +165,7 @@ def pack_makers(pair: Int32, received: Int64, handed: Int64) -> bytes:
 
 def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
     """Inverse of pack_makers: (pair, received, handed)."""
-    numbers = np.frombuffer(zlib.decompress(data), "<i4")
+    numbers = np.frombuffer(inflate(data), "<i4")
     nodes = int(numbers[0])
     pair = np.repeat(np.arange(nodes, dtype=np.int32), numbers[1 : nodes + 1])
     distance = numbers[nodes + 1 :]
@@ -160,7 +183,7 @@ def pack_spread(spread: Spread) -> bytes:
 
 def unpack_spread(data: bytes) -> Spread:
     """Inverse of pack_spread."""
-    content = zlib.decompress(data)
+    content = inflate(data)
     edges, nodes = np.frombuffer(content, "<i4", 2).tolist()
     numbers = np.frombuffer(content, "<i4", 2 * edges, 8)
     reader = np.cumsum(numbers[:edges], dtype=np.int32)
@@ -178,7 +201,7 @@ def pack_producers(producer: Int32, inferred: Int32) -> bytes:
 
 def unpack_producers(data: bytes) -> tuple[Int32, Int32]:
     """(producer, told) of each item: the record that the dump names, and the same where it names one, else told by values."""
-    distance = np.frombuffer(zlib.decompress(data), "<i4")
+    distance = np.frombuffer(inflate(data), "<i4")
     place = np.arange(len(distance), dtype=np.int32)
     producer = np.where(distance > 0, place - distance, -1).astype(np.int32)
     return producer, np.where(distance != 0, place - np.abs(distance), -1).astype(np.int32)
@@ -207,6 +230,13 @@ def to_json(data: Any) -> str:
 def codes(column: Sequence[int | None], dtype: Any = np.int32) -> Any:
     """A nullable integer column as an array, -1 where null."""
     return np.array([-1 if value is None else value for value in column], dtype=dtype)
+
+
+def distinct(values: Iterable[T | None]) -> tuple[Int32, list[T]]:
+    """Codes into the list of distinct values, -1 for None; order of first appearance."""
+    table: dict[T, int] = {}
+    found = [-1 if value is None else table.setdefault(value, len(table)) for value in values]
+    return np.array(found, dtype=np.int32), list(table)
 
 
 def nullable(column: Int32 | Int64) -> list[int | None]:
@@ -261,7 +291,7 @@ def with_phrases(text: str, said: str | None) -> str:
 
 def calls_digest(names: Iterable[str | None], *columns: NDArray[Any]) -> int:
     """Digest of calls in order: the same for ranks that make the same ones. columns: more of each, numbers"""
-    found = blake2b("\0".join(name or "" for name in names).encode("utf-8", "surrogatepass"), digest_size=8)
+    found = blake2b("\0".join([name or "" for name in names]).encode("utf-8", "surrogatepass"), digest_size=8)
     for column in columns:
         found.update(np.ascontiguousarray(column, np.int8).tobytes())
     return int.from_bytes(found.digest(), "little", signed=True)

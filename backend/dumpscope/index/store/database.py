@@ -54,6 +54,9 @@ DISK_FULL: Final = "53100"
 FETCH_ROWS: Final = 1000
 """Rows taken from the driver at a time: few enough to stay in the cache."""
 
+CHUNK: Final = 900
+"""Variables of one statement: SQLite's old limit is 999."""
+
 Kind = Literal["sqlite", "postgresql"]
 
 DatabaseError = DBAPIError
@@ -296,6 +299,39 @@ def update(
     else:
         with driver.cursor() as cursor:
             cursor.executemany(statement, rows)
+
+
+def insert_new(connection: Connection, table: Table, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert the rows that break no rule of uniqueness. names: of their columns"""
+    sqlite = connection.dialect.name == "sqlite"
+    marks = ", ".join(("?" if sqlite else "%s") for _ in names)
+    quoted = ", ".join(f'"{name}"' for name in names)
+    statement = f'INSERT INTO "{table.name}" ({quoted}) VALUES ({marks}) ON CONFLICT DO NOTHING'
+    driver: Any = connection.connection.driver_connection
+    if sqlite:
+        driver.executemany(statement, rows)
+    else:
+        with driver.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
+
+def fetch_among(
+    connection: Connection, table: Table, names: Sequence[str], column: str, values: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    """These columns of the rows in which one column has one of the values, of which there may be many."""
+    quoted = ", ".join(f'"{name}"' for name in names)
+    select = f'SELECT {quoted} FROM "{table.name}" WHERE "{column}"'
+    cursor: Any = connection.connection.cursor()
+    try:
+        if connection.dialect.name != "sqlite":
+            return list(cursor.execute(f"{select} = ANY(%s)", [list(values)]).fetchall()) if values else []
+        found: list[tuple[Any, ...]] = []
+        for start in range(0, len(values), CHUNK):
+            some = values[start : start + CHUNK]
+            found += cursor.execute(f"{select} IN ({', '.join('?' * len(some))})", some).fetchall()
+        return found
+    finally:
+        cursor.close()
 
 
 def fetch_columns(connection: Connection, statement: str) -> list[list[Any]]:

@@ -123,8 +123,6 @@ CREATE TABLE item_pair (
 	CONSTRAINT pk_item_pair PRIMARY KEY (id)
 );
 
-CREATE INDEX ix_item_pair_verdict_id ON item_pair (verdict, id);
-
 CREATE TABLE job (
 	serial INTEGER NOT NULL, 
 	id VARCHAR(32) NOT NULL, 
@@ -176,8 +174,6 @@ CREATE TABLE node_pair (
 );
 
 CREATE INDEX ix_node_pair_cls_id ON node_pair (cls, id);
-
-CREATE INDEX ix_node_pair_golden_name_id ON node_pair (golden_name, id);
 
 CREATE INDEX ix_node_pair_label_id ON node_pair (label, id);
 
@@ -442,4 +438,28 @@ CREATE INDEX ix_delivery_webhook_serial ON delivery (webhook, serial);
 
 CREATE INDEX ix_delivery_due ON delivery (due);
 
-INSERT INTO alembic_version (version_num) VALUES ('0014');
+CREATE TABLE item_block (
+	id INTEGER NOT NULL, 
+	columns BLOB NOT NULL, 
+	CONSTRAINT pk_item_block PRIMARY KEY (id)
+);
+
+CREATE INDEX ix_node_pair_golden_name_id ON node_pair (golden_name, id) WHERE golden_name IS NOT NULL;
+
+CREATE TABLE monitor (
+	serial INTEGER NOT NULL, 
+	id VARCHAR(32) NOT NULL, 
+	name TEXT NOT NULL, 
+	path TEXT NOT NULL, 
+	other TEXT, 
+	status VARCHAR(16) NOT NULL, 
+	job VARCHAR(32), 
+	error TEXT, 
+	answer TEXT, 
+	findings TEXT, 
+	created DOUBLE NOT NULL, 
+	CONSTRAINT pk_monitor PRIMARY KEY (serial), 
+	CONSTRAINT uq_monitor_id UNIQUE (id)
+);
+
+INSERT INTO alembic_version (version_num) VALUES ('0016');

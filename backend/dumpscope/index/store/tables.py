@@ -27,6 +27,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     literal,
+    text as sql_text,
 )
 
 from dumpscope.index.store.page import LAST_NUMBER
@@ -149,7 +150,7 @@ entry = Table(
     Index(None, "label", "id"),
 )
 
-item = Table(
+item = Table(  # of ranks that were stored before there were blocks: see item_block
     "item",
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),
@@ -169,6 +170,13 @@ item = Table(
     Column("hash", Text),
     Column("value", BigInteger),
     Column("data_name", BigInteger),  # text id; negative: codec.DERIVED_SUFFIXES behind the item's own name
+)
+
+item_block = Table(
+    "item_block",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # of the first of its items
+    Column("columns", LargeBinary, nullable=False),  # store.item_blocks.pack_block
 )
 
 comparison = Table(
@@ -216,6 +224,8 @@ unit = Table(
     UniqueConstraint("comparison", "step", "rank"),
 )
 
+_NAMED: Final = sql_text("golden_name IS NOT NULL")
+
 node_pair = Table(
     "node_pair",
     metadata,
@@ -251,7 +261,7 @@ node_pair = Table(
     Column("ratio", Double, nullable=False, server_default="-1"),  # -1 where nothing was measured
     Column("inverse", Double),
     Index(None, "name", "id"),
-    Index(None, "golden_name", "id"),
+    Index(None, "golden_name", "id", sqlite_where=_NAMED, postgresql_where=_NAMED),
     Index(None, "label", "id"),
     Index(None, "verdict", "id"),
     Index(None, "cls", "id"),
@@ -296,7 +306,6 @@ item_pair = Table(
     Column("verdict", SmallInteger, nullable=False),
     Column("rule", SmallInteger, nullable=False),
     Column("severity", Double, nullable=False),
-    Index(None, "verdict", "id"),
 )
 
 producers = Table(
@@ -488,6 +497,22 @@ checkpoint_tensor = Table(
     Index(None, "diff", "state", "number"),
 )
 
+monitor = Table(
+    "monitor",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("other", Text),  # path of the run that it is compared with
+    Column("status", String(16), nullable=False),  # of the last examination
+    Column("job", String(32)),
+    Column("error", Text),
+    Column("answer", Text),  # JSON of the last examination that ended, in short (pipeline.server.monitor_job)
+    Column("findings", Text),  # JSON of all that it found
+    Column("created", Double, nullable=False),
+)
+
 webhook = Table(
     "webhook",
     metadata,
@@ -523,7 +548,7 @@ delivery = Table(
     Index(None, "due"),
 )
 
-RANK_ROWS: Final = (entry, item, producers, precheck)
+RANK_ROWS: Final = (entry, item, item_block, producers, precheck)
 """Tables whose keys begin with a rank_dump's id."""
 
 UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow, collective, collective_part)

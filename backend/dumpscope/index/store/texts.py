@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Table, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Table
 
 from dumpscope.domain.records import Int64
 from dumpscope.index.store.codec import storable, to_json
-from dumpscope.index.store.database import Database
+from dumpscope.index.store.database import Database, fetch_among, insert_new
 from dumpscope.index.store.tables import stack, text
 
-CHUNK = 900  # SQLite's old limit of bound variables is 999
 FRESH = 5000
 """New texts of one transaction; a text stays for ever, so it may be there before what uses it."""
 
@@ -36,20 +33,14 @@ def intern_stacks(database: Database, stacks: Sequence[tuple[str, ...]]) -> Int6
 def texts_by_id(connection: Connection, ids: Iterable[int | None]) -> dict[int, str]:
     """Texts of these ids; None and unknown ids are left out."""
     wanted = sorted({number for number in ids if number is not None and number > 0})
-    found: dict[int, str] = {}
-    for chunk in _chunks(wanted):
-        rows = connection.execute(select(text.c.id, text.c.text).where(text.c.id.in_(chunk)))
-        found.update((row.id, row.text) for row in rows)
-    return found
+    return dict(fetch_among(connection, text, ("id", "text"), "id", wanted))
 
 
 def stacks_by_id(connection: Connection, ids: Iterable[int | None]) -> dict[int, tuple[str, ...]]:
     """Stacks of these ids, innermost frame first; None and unknown ids are left out."""
     wanted = sorted({number for number in ids if number is not None and number > 0})
-    frames: dict[int, list[int]] = {}
-    for chunk in _chunks(wanted):
-        rows = connection.execute(select(stack.c.id, stack.c.frames).where(stack.c.id.in_(chunk)))
-        frames.update((row.id, json.loads(row.frames)) for row in rows)
+    rows = fetch_among(connection, stack, ("id", "frames"), "id", wanted)
+    frames: dict[int, list[int]] = {number: json.loads(listed) for number, listed in rows}
     texts = texts_by_id(connection, {number for numbers in frames.values() for number in numbers})
     return {key: tuple(texts[number] for number in numbers) for key, numbers in frames.items()}
 
@@ -63,11 +54,10 @@ def _intern(database: Database, table: Table, column: str, values: list[str]) ->
     with database.read() as connection:
         ids = _known(connection, table, digests)
     fresh = {digest: value for digest, value in zip(digests, values, strict=True) if digest not in ids}
-    rows: list[dict[str, Any]] = [{"digest": digest, column: value} for digest, value in fresh.items()]
-    dialect: Any = sqlite if database.kind == "sqlite" else postgresql
+    rows = list(fresh.items())
     for start in range(0, len(rows), FRESH):
         with database.write() as connection:
-            connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows[start : start + FRESH])
+            insert_new(connection, table, ("digest", column), rows[start : start + FRESH])
     if rows:
         with database.read() as connection:
             ids.update(_known(connection, table, list(fresh)))
@@ -75,13 +65,5 @@ def _intern(database: Database, table: Table, column: str, values: list[str]) ->
 
 
 def _known(connection: Connection, table: Table, digests: list[bytes]) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
-    for chunk in _chunks(list(dict.fromkeys(digests))):
-        rows = connection.execute(select(table.c.digest, table.c.id).where(table.c.digest.in_(chunk)))
-        found.update((bytes(row.digest), row.id) for row in rows)
-    return found
-
-
-def _chunks(values: list[Any]) -> Iterable[list[Any]]:
-    for start in range(0, len(values), CHUNK):
-        yield values[start : start + CHUNK]
+    rows = fetch_among(connection, table, ("digest", "id"), "digest", list(dict.fromkeys(digests)))
+    return {bytes(digest): number for digest, number in rows}

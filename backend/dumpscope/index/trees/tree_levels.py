@@ -11,9 +11,8 @@ from sqlalchemy import Connection, Select, Table, func, select
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
-from dumpscope.index.store.database import Database
+from dumpscope.index.store.database import CHUNK, Database
 from dumpscope.index.store.page import Page
-from dumpscope.index.store.texts import CHUNK
 from dumpscope.index.trees.trees import (
     Part,
     TreeRow,

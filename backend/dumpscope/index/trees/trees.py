@@ -15,9 +15,8 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, storable
-from dumpscope.index.store.database import Database
+from dumpscope.index.store.database import CHUNK, Database
 from dumpscope.index.store.page import END, Page, Seek
-from dumpscope.index.store.texts import CHUNK
 from dumpscope.texts import say
 from dumpscope_format import naming
 

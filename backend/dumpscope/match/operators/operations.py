@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 _ALIASES: Final = {
@@ -31,6 +32,7 @@ REGION: Final = "Compiled."
 _BACKENDS: Final = ("npu", "cuda", "cudnn", "flash", "xformers", "triton", "mlu", "musa", "mkldnn", "miopen", "hpu")
 
 
+@lru_cache(1 << 16)
 def operation(label: str) -> str:
     """ "Tensor.__mul__", "Torch.mul_" and "Aten.mul.Tensor" are all "mul"."""
     parts = label.split(".")

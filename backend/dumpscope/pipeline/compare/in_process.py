@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,7 @@ from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef, join_words
 from dumpscope.domain.result import Answer, Side, Unit
-from dumpscope.errors import Problem, UnreadableError
+from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
 from dumpscope.parallel.passes.chain import chain_steps
 from dumpscope.parallel.plan import Plan
@@ -183,13 +183,19 @@ def _units(
         from concurrent.futures import as_completed  # noqa: PLC0415
 
         folder = store.folder()
-        with _pool(min(count, len(pairs))) as pool:
-            futures = [
-                pool.submit(_compare_and_spill, pair, options, made, folder, 1, workers.all_or_nothing)
-                for pair in pairs
-            ]
-            for future in as_completed(futures):
-                yield future.result()
+        left = dict(enumerate(pairs))
+        with suppress(_LostWorkerError), _pool(min(count, len(pairs))) as pool:
+            numbers = {
+                pool.submit(_compare_and_spill, pair, options, made, folder, 1, workers.all_or_nothing): number
+                for number, pair in left.items()
+            }
+            for future in as_completed(numbers):
+                done = future.result()
+                del left[numbers[future]]
+                yield done
+        for pair in left.values():  # a worker was killed: what is left gets a process of its own, one after another
+            with _pool(1) as pool:
+                yield pool.submit(_compare_and_spill, pair, options, made, folder, 1, workers.all_or_nothing).result()
 
 
 def _compare_only(pair: RankPair, options: Options, made: Path, workers: Workers, progress: Progress) -> Unit | Problem:
@@ -255,19 +261,27 @@ def _json_bytes(pair: Pair) -> int:
     return total
 
 
+class _LostWorkerError(DumpscopeError):
+    """A worker process was killed."""
+
+
 @contextmanager
 def _pool(workers: int) -> Iterator[Executor]:
-    """Worker processes that end with the block, at once where it is left by an exception."""
+    """Worker processes that end with the block, at once where it is left by an exception. Raises _LostWorkerError."""
     import multiprocessing  # noqa: PLC0415 (a small comparison needs none)
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor  # noqa: PLC0415
 
     pool = ProcessPoolExecutor(workers, mp_context=_context(), initializer=_ignore_interrupts)
     try:
         yield pool
-    except BaseException:
+    except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.terminate()
+        if isinstance(error, BrokenExecutor):
+            raise _LostWorkerError(
+                say("pipeline.worker_process_died_most_likely_lack"), hint=say("pipeline.compare_with_fewer_jobs")
+            ) from error
         raise
     pool.shutdown()
 

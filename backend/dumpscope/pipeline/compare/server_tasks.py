@@ -30,6 +30,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.pipeline.compare.conclusion import Conclusion, conclude
 from dumpscope.pipeline.compare.in_process import describe_side
 from dumpscope.pipeline.compare.pairs import Pair, compare_pair
+from dumpscope.pipeline.compare.provisional import with_early
 from dumpscope.pipeline.compare.unit import judge_unit
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair
@@ -106,7 +107,7 @@ def compare_only_rank(
         reference=_reference_side(database, row),
         problems=problems,
     )
-    progress(CONCLUDED, say("pipeline.storing"))
+    progress(CONCLUDED, with_early(say("pipeline.storing"), answer.origins[0].node if answer.origins else None))
     stored = _store_sides(database, comparison_id, pair, ids, unit)
     new = store_unit(database, comparison_id, units[0], stored)
     store_collectives(database, {(pair.step, pair.rank): new}, collectives)

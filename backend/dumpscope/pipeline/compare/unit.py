@@ -20,7 +20,7 @@ from dumpscope.match import match
 from dumpscope.pipeline.compare.damage import is_damage
 from dumpscope.pipeline.compare.join_passes import with_joined_passes
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, relate_amounts, tell_other_words
-from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
+from dumpscope.pipeline.compare.provisional import first_origin, with_early, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
 from dumpscope.texts import say
 from dumpscope.verdict import score
@@ -80,19 +80,18 @@ def measure_rank(
 
     mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     share = 1 if reference is None else 1 / 3
-    early = ""
+    early: str | None = None
     if mode == "tensor" and worth_telling(context):
         statistics = measure(
             target, golden, context, "statistics", threads=1, progress=lambda _done, _text: None,
             cancelled=lambda: False,
         )  # fmt: skip
         tell_other_words(target, golden, matched.pairs, context, statistics)
-        node = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
-        early = "" if node is None else f"{MARK}{node}"
-        progress(0.0, say("pipeline.reading_tensors", early=early))
+        early = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
+        progress(0.0, with_early(say("pipeline.reading_tensors"), early))
     facts = measure(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
-        progress=lambda done, text: progress(done * share, _with_early(text, early)),
+        progress=lambda done, text: progress(done * share, with_early(text, early)),
     )  # fmt: skip
     tell_other_words(target, golden, matched.pairs, context, facts)
     relate_amounts(target, golden, context, facts)
@@ -112,10 +111,6 @@ def measure_rank(
         *_nothing(target, golden, context, facts),
     ]
     return measured(mode, facts, problems)
-
-
-def _with_early(text: str, early: str) -> str:
-    return say("jobs.early", text=text, early=early) if early else text
 
 
 def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:

@@ -70,18 +70,18 @@ def examine(
     *,
     ranks: Sequence[int] = (),
     metrics: Sequence[str] = (),
-    root: str = os.sep,
+    roots: tuple[str, str] = (os.sep, os.sep),
     progress: Progress = lambda done, message: None,
 ) -> Examined:
     """Examine a run, and compare it with another if one is given.
 
-    ranks, metrics: only these, all if empty; root: folder that no link may lead out of
+    ranks, metrics: only these, all if empty; roots: for each run the folder that no link may lead out of
     progress: gets the share done and a sentence; what it raises ends the work
     Raises NotFoundError, UnreadableError, LimitError, UsageError.
     """
     progress(0.0, say("monitor.reading"))
-    first = _chosen(open_monitor(target, root=root), ranks)
-    second = None if golden is None else _chosen(open_monitor(golden, root=root), ranks)
+    first = _chosen(open_monitor(target, root=roots[0]), ranks)
+    second = None if golden is None else _chosen(open_monitor(golden, root=roots[1]), ranks)
     known = {metric for one in first.ranks for metric in (*one.metrics, *one.scalars)}
     unknown = [metric for metric in metrics if metric not in known]
     if unknown:
@@ -148,13 +148,10 @@ def _strays(run: MonitorRun, metrics: Sequence[str]) -> list[StrayRank]:
 def _divergences(
     target: MonitorRun, golden: MonitorRun, metrics: Sequence[str], progress: Progress
 ) -> tuple[RankDivergence, ...]:
-    """By rank, in the order in which they part. Runs of one rank each are compared whatever its number is."""
-    others = {one.rank or 0: one for one in golden.ranks}
-    if len(target.ranks) == len(golden.ranks) == 1:
-        others = {target.ranks[0].rank or 0: golden.ranks[0]}
+    """By rank, in the order in which they part."""
     found = []
     for number, rank in enumerate(target.ranks):
-        other = others.get(rank.rank or 0)
+        other = partner_of(rank, target, golden)
         if other is None:
             continue
         progress(
@@ -162,6 +159,13 @@ def _divergences(
         )
         found.append(RankDivergence(rank=rank.rank, divergence=_compare(rank, other, metrics)))
     return tuple(sorted(found, key=_when))
+
+
+def partner_of(rank: MonitorRank, target: MonitorRun, golden: MonitorRun) -> MonitorRank | None:
+    """The rank of the golden that one of the target is compared with. Of runs of one rank each, whatever its number is."""
+    if len(target.ranks) == len(golden.ranks) == 1:
+        return golden.ranks[0]
+    return next((one for one in golden.ranks if (one.rank or 0) == (rank.rank or 0)), None)
 
 
 def _compare(target: MonitorRank, golden: MonitorRank, metrics: Sequence[str]) -> Divergence | None:

@@ -19,6 +19,7 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.checkpoints.catalogue import get_checkpoint_diff
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dumps.catalogue import get_dump
+from dumpscope.index.monitors.catalogue import get_monitor
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.index.store.webhooks import (
@@ -30,6 +31,7 @@ from dumpscope.index.store.webhooks import (
     next_due,
 )
 from dumpscope.jobs.webhooks import SECONDS, SIGNATURE, Allowed, DeliveryError, post, sign
+from dumpscope.pipeline.server.rounds import Rounds
 
 LOOK_SECONDS: Final = 2.0
 """Longest time between two looks: another server may have ended a job."""
@@ -41,56 +43,26 @@ GIVEN_UP: Final = 86400.0
 """Seconds after which nothing is tried any more."""
 LONGEST_TEXT: Final = 2000
 COMPARED: Final = ("compare", "rejudge")
-"""Kinds of jobs about a comparison of dumps; but for those about checkpoints, the others are about a dump."""
+"""Kinds of jobs about a comparison of dumps; but for those about checkpoints and monitored runs, the others are about a dump."""
 
 log = logging.getLogger(__name__)
 
 
-class Deliveries:
-    """hosts: those that may be reached (see jobs.webhooks)"""
+class Deliveries(Rounds):
+    """hosts: those that may be reached (see jobs.webhooks)
+
+    What is on its way when it is stopped is not waited for: its end is not known then, and it is sent again after the next start.
+    """
 
     def __init__(self, database: Database, hosts: Sequence[str]) -> None:
+        super().__init__("webhooks", LOOK_SECONDS)
         self._database = database
         self._jobs = JobTable(database)
         self._allowed = Allowed(hosts)
-        self._wake = threading.Condition()
-        self._asked = self._stopping = False
         self._busy: set[str] = set()
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self, timeout: float = 2.0) -> None:
-        """What is on its way is not waited for: its end is not known then, and it is sent again after the next start."""
-        with self._wake:
-            self._stopping = True
-            self._wake.notify_all()
-        self._thread.join(timeout)
-
-    def look_soon(self) -> None:
-        """A job has ended, or a webhook was made."""
-        with self._wake:
-            self._asked = True
-            self._wake.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                if self._stopping:
-                    return
-                self._asked = False
-            try:
-                wait = self._look()
-            except Exception:  # the database is away, say; the next look may do better
-                log.exception("the deliveries to webhooks cannot be read")
-                wait = LOOK_SECONDS
-            with self._wake:
-                if not self._stopping and not self._asked:
-                    self._wake.wait(wait)
-
-    def _look(self) -> float:
-        """Begin what is due; seconds to the next look."""
+    def look(self, *, asked: bool = False) -> float:
+        """Begin what is due. Returns seconds to the next look."""
         due = next_due(self._database)
         now = time.time()
         if due is None or not self._database.lead("webhook"):
@@ -185,6 +157,9 @@ class Deliveries:
             elif kind == "checkpoints":
                 diff = get_checkpoint_diff(self._database, job.subject)
                 body |= {"name": diff.name, "link": f"{hook.home}/checkpoints/{diff.id}"}
+            elif kind == "monitor":
+                monitor = get_monitor(self._database, job.subject)
+                body |= {"name": monitor.name, "link": f"{hook.home}/monitors/{monitor.id}"}
             else:
                 dump = get_dump(self._database, job.subject)
                 body |= {"name": dump.name, "link": f"{hook.home}/dumps/{dump.id}"}

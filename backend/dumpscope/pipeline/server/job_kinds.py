@@ -13,6 +13,7 @@ from dumpscope.errors import CancelledError, ConflictError, FullDiskError, Limit
 from dumpscope.index.checkpoints.catalogue import change_checkpoint_diff
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump, stored_ranks
+from dumpscope.index.monitors.catalogue import change_monitor
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
@@ -20,12 +21,13 @@ from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup, run_precheck
 from dumpscope.pipeline.server.checkpoint_job import run_checkpoint_diff
 from dumpscope.pipeline.server.ingest import Source, ingest_dump
+from dumpscope.pipeline.server.monitor_job import run_examination
 from dumpscope.pipeline.server.update import update_dump
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Work
 from dumpscope.texts import say
 
-WAIT_SECONDS: Final = 0.3
+WAIT_SECONDS: Final = 0.2
 READING: Final = 0.5
 """Part of a comparison's progress that reading its dumps takes, where it has to wait for them."""
 
@@ -98,6 +100,10 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
     def diff(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         run_checkpoint_diff(database, job, progress=progress, cancelled=cancelled)
 
+    def watched(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        work = Work(database=database, executor=executor, job=job.id)
+        run_examination(work, job, progress=progress, cancelled=cancelled)
+
     return {
         "ingest": ingest,
         "update": update,
@@ -105,6 +111,7 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
         "rejudge": judge,
         "precheck": check,
         "checkpoints": diff,
+        "monitor": watched,
     }
 
 
@@ -119,6 +126,8 @@ def record_end(database: Database, job: Job) -> None:
         # a job may end before whoever queued it has noted it, so no job noted yet is as good as this one
         if job.kind == "checkpoints":
             change_checkpoint_diff(database, job.subject, status=job.status, error=job.error)
+        elif job.kind == "monitor":
+            change_monitor(database, job.subject, status=job.status, error=job.error)
         elif job.kind == "update":
             if get_dump(database, job.subject).status == "pending":  # nothing could be read yet: the watch goes on
                 change_dump(database, job.subject, job=None)

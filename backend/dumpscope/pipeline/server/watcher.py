@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ from dumpscope.index.dumps.watches import (
 )
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
+from dumpscope.pipeline.server.rounds import Rounds
 from dumpscope.readers.discover import dump_root
 from dumpscope.readers.glance import count_calls, list_places, list_steps, look_at
 from dumpscope.texts import said_of, say
@@ -76,52 +76,20 @@ class _Memory:
     compared: tuple[Any, ...] = ()
 
 
-class Watcher:
+class Watcher(Rounds):
     """roots: no folder outside them is looked at; settle: see domain.watching; submit: queues a job of the runner."""
 
     def __init__(self, database: Database, submit: Submit, *, roots: Sequence[Path], settle: float) -> None:
+        super().__init__("watcher", settle)
         self._database = database
         self._submit = submit
         self._jobs = JobTable(database)
         self._roots = [os.path.realpath(root) for root in roots]
         self._settle = settle
         self._memory: dict[str, _Memory] = {}
-        self._wake = threading.Condition()
-        self._asked = self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self, timeout: float = 2.0) -> None:
-        with self._wake:
-            self._stopping = True
-            self._wake.notify_all()
-        self._thread.join(timeout)
-
-    def look_soon(self) -> None:
-        """Look at all watches now: one was made or changed."""
-        with self._wake:
-            self._asked = True
-            self._wake.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                if self._stopping:
-                    return
-                asked, self._asked = self._asked, False
-            try:
-                wait = self.look_round(all_due=asked)
-            except Exception:  # the database is away, say; the next round may do better
-                log.exception("watched folders could not be looked at")
-                wait = self._settle
-            with self._wake:
-                if not self._stopping and not self._asked:
-                    self._wake.wait(wait)
-
-    def look_round(self, *, all_due: bool = False) -> float:
-        """Look at every watch that is due; returns seconds to the next one."""
+    def look(self, *, asked: bool = False) -> float:
+        """Look at every watch that is due, or at all where one was made or changed. Returns seconds to the next one."""
         if not self._database.lead("watch"):
             self._memory.clear()
             return self._settle
@@ -130,7 +98,7 @@ class Watcher:
         for row in rows:
             memory = self._memory[row.id]
             now = time.monotonic()
-            if now < memory.due and not all_due:
+            if now < memory.due and not asked:
                 continue
             restless = True
             try:

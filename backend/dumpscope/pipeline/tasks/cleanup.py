@@ -14,6 +14,7 @@ from dumpscope.errors import ConflictError
 from dumpscope.index.checkpoints.catalogue import change_checkpoint_diff, stranded_checkpoint_diffs
 from dumpscope.index.comparisons.catalogue import change_comparison, stranded_comparisons
 from dumpscope.index.dumps.catalogue import change_dump, delete_dump, stranded_dumps
+from dumpscope.index.monitors.catalogue import change_monitor, stranded_monitors
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import sweep
 from dumpscope.texts import say
@@ -50,6 +51,8 @@ def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, data
         change_comparison(database, comparison, status="failed", error=error)
     for diff in stranded_checkpoint_diffs(database):
         change_checkpoint_diff(database, diff, status="failed", error=error)
+    for monitor in stranded_monitors(database):
+        change_monitor(database, monitor, status="failed", error=error)
     for folder in (*uploads.glob(f"{_GONE}*"), *unpacked.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
         if not is_folder_held(folder):
             shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from typing import Any, Final, TypeVar
 from dumpscope.errors import CancelledError, DumpscopeError
 from dumpscope.index.store.database import Database, DatabaseError
 from dumpscope.index.store.jobs import JobTable
-from dumpscope.jobs.executors import lacks_workers
+from dumpscope.jobs.executors import Processes, lacks_workers
 from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
@@ -28,6 +29,8 @@ PATIENCE_SECONDS: Final = 600.0
 """How long a job waits for a worker before it fails."""
 ABORT: Final = -1
 """Task number whose report tells the other tasks of a job that one of them failed."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,8 @@ def spread(
 ) -> list[T]:
     """Results of `function(database, *call, progress=..., cancelled=...)` for every call, in order.
 
-    function: a module's function, since it may travel to another process; its arguments must be picklable and small
+    function: a module's function, since it may travel to another process; its arguments must be picklable and small. It must be
+        idempotent: where a worker process dies, what was open is done again, each call once more in a process of its own.
     Raises CancelledError, or the first error of a task after the others were stopped.
     """
     if work.executor is None or work.job is None:
@@ -57,12 +61,15 @@ def spread(
             function(work.database, *call, progress=_share(progress, number, len(calls)), cancelled=cancelled)
             for number, call in enumerate(calls)
         ]
-    futures = [
-        work.executor.submit(_task, work.database.url, work.job, number, function, call)
-        for number, call in enumerate(calls)
-    ]
+    url, job, executor = work.database.url, work.job, work.executor
+
+    def send(number: int, submit: Callable[..., Future[T]]) -> Future[T]:
+        return submit(_task, url, job, number, function, calls[number])
+
+    futures = [send(number, executor.submit) for number in range(len(calls))]
+    again = (lambda number: send(number, executor.alone)) if isinstance(executor, Processes) else None
     try:
-        _watch(work, work.job, _Workers(work.executor), futures, progress, cancelled)
+        _watch(work, job, _Workers(executor), futures, again, progress, cancelled)
         return [future.result() for future in futures]
     except BrokenExecutor as error:
         raise DumpscopeError(
@@ -80,13 +87,25 @@ def _watch(
     job: str,
     workers: _Workers,
     futures: list[Future[Any]],
+    again: Callable[[int], Future[Any]] | None,
     progress: Progress,
     cancelled: Cancelled,
 ) -> None:
+    """Wait for tasks. again: does a task once more whose worker died; its future takes the place of the one that failed"""
     board = JobTable(work.database)
     open_futures = set(futures)
+    repeated: set[int] = set()
     while open_futures:
         done, open_futures = wait(open_futures, timeout=POLL_SECONDS)
+        for number, future in enumerate(futures):
+            if again is not None and future in done and number not in repeated and _has_lost_worker(future):
+                repeated.add(number)
+                futures[number] = again(number)
+                open_futures.add(futures[number])
+                done.discard(future)
+                log.warning(
+                    "a worker process died: task %d of job %s is done again in a process of its own", number, job
+                )
         missing = workers.seconds_without()
         failed = next((future for future in done if not future.cancelled() and future.exception() is not None), None)
         if failed is not None or cancelled() or missing > PATIENCE_SECONDS:
@@ -107,6 +126,10 @@ def _watch(
         busy = [reports[number][1] for number, future in enumerate(futures) if number in reports and not future.done()]
         told = busy[0] if busy else say("pipeline.working")
         progress(sum(shares) / len(futures), say("pipeline.no_worker", seconds=int(missing)) if missing else told)
+
+
+def _has_lost_worker(future: Future[Any]) -> bool:
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
 
 
 class _Workers:

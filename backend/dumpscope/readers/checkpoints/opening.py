@@ -10,7 +10,7 @@ from typing import Final
 
 from dumpscope.domain.checkpoints.tensors import Checkpoint, CheckpointTensor, Kind
 from dumpscope.errors import NotFoundError, Problem, TensorError, UnreadableError
-from dumpscope.readers.checkpoints import distributed, megatron, sharded
+from dumpscope.readers.checkpoints import deepspeed, distributed, megatron, sharded
 from dumpscope.readers.checkpoints.files import Files
 from dumpscope.readers.checkpoints.optimizer_names import split_flat_name
 from dumpscope.texts import say
@@ -70,6 +70,12 @@ def _read(path: Path, root: str) -> tuple[Kind, list[CheckpointTensor], list[Pro
         return "megatron", *megatron.read_folder(files, names)
     if megatron.LATEST in names:
         folder = megatron.latest_iteration(files)
+        if folder is not None:
+            return _read(path / folder, root)
+    if deepspeed.is_folder(names):
+        return "deepspeed", *deepspeed.read_folder(files, names)
+    if deepspeed.LATEST in names:
+        folder = deepspeed.latest_folder(files)
         if folder is not None:
             return _read(path / folder, root)
     if sharded.find_index(names) or sharded.find_shards(names):

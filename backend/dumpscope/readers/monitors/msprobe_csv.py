@@ -72,8 +72,8 @@ def read_rank(rank: int | None, paths: Sequence[str], problems: list[Problem]) -
     metrics = tuple(one for one in METRICS if one in tables) + tuple(sorted(set(tables) - set(METRICS)))
     return MonitorRank(
         rank=rank,
-        metrics=metrics,
-        load=tables.__getitem__,
+        metrics={metric: tables[metric].statistics for metric in metrics},
+        load=lambda metric, statistic=None: tables[metric],
         first_step=min(int(table.steps[0]) for table in tables.values()),
         last_step=max(int(table.steps[-1]) for table in tables.values()),
     )

@@ -49,6 +49,8 @@ function unmarked(path: string, filled: string, query: Query): Answer | null {
 /** What a file answers from its lists; null where it has the very reply, or nothing. */
 function computed(path: string, filled: string, query: Query): Answer | null {
   if (!path.startsWith(COMPARISON)) return null;
+  const map = MAPS.find((name) => path === `${COMPARISON}/${name}`);
+  if (map) return searchedMap(filled, query);
   const place = contents().places.find(
     (each) => String(each.step) === one(query, "step") && String(each.rank) === one(query, "rank"),
   );
@@ -69,6 +71,18 @@ function computed(path: string, filled: string, query: Query): Answer | null {
     default:
       return null;
   }
+}
+
+const MAPS = ["rank-map", "trends"];
+
+/** Rows of a map whose names hold what is searched for. */
+function searchedMap(filled: string, query: Query): Answer | null {
+  const kept = stored(filled, { ...query, q: null })?.body as { items: { name: string }[]; total: number } | undefined;
+  if (!kept) return null;
+  const text = (one(query, "q") ?? "").toLowerCase();
+  if (text === "") return ok(kept);
+  const items = kept.items.filter(({ name }) => name.toLowerCase().includes(text));
+  return ok({ ...kept, items, total: items.length });
 }
 
 function ok(body: unknown): Answer {

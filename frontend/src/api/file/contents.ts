@@ -56,3 +56,8 @@ export function contents(): Contents {
 export function callsOfUnit(unit: { step: number; rank: number } | null): number {
   return held?.places.find(({ step, rank }) => step === unit?.step && rank === unit?.rank)?.total ?? 0;
 }
+
+/** Whether a step and rank are here: always, where the page is no file. */
+export function holdsUnit(step: number, rank: number): boolean {
+  return held === null || held.places.some((place) => place.step === step && place.rank === rank);
+}

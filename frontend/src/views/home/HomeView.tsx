@@ -20,6 +20,7 @@ import { useUploads } from "./useUploads";
 const CheckpointPanel = lazyPart(async () => (await import("./checkpoints/CheckpointPanel")).CheckpointPanel, {
   late: true,
 });
+const MonitorPanel = lazyPart(async () => (await import("./monitors/MonitorPanel")).MonitorPanel, { late: true });
 
 /** Start: compare two dumps, add dumps, find earlier comparisons. Files may be dropped anywhere. */
 export function HomeView() {
@@ -72,6 +73,7 @@ export function HomeView() {
         </div>
         <ComparisonList />
         <DumpList picked={picked} onPick={setPicked} />
+        <MonitorPanel />
         <CheckpointPanel />
       </main>
       {over !== null && <DropOverlay over={over} />}

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { IN_FILE } from "../../base/inFile";
 import { formatCount } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import { SearchField } from "../basic/SearchField";
@@ -44,6 +45,9 @@ export function TrendPanel<P extends TrendPage>({ text, onText, choices, found, 
       {found.isPending && <Loading />}
       {first && rows.length === 0 && <Empty>{t("trends.empty")}</Empty>}
       {first && rows.length > 0 && children(first, rows)}
+      {first && IN_FILE && rows.length < first.total && (
+        <p className="dim">{t("file.rows", { held: formatCount(rows.length), total: formatCount(first.total) })}</p>
+      )}
       {found.hasNextPage && (
         <Button
           variant="default"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+import re2
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -31,6 +32,7 @@ from dumpscope.domain.records import Int64
 from dumpscope.domain.search.pattern import Pattern
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dumps.items import all_items
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable
 from dumpscope.index.store.recent import Recent
@@ -39,6 +41,7 @@ from dumpscope.texts import say
 _PAIR: Final = tables.node_pair.c
 _ENTRY: Final = tables.entry.c
 _DIGITS: Final = 9
+Matcher = Callable[[str], bool]
 _KEPT: Final[Recent[tuple[Any, ...], Int64]] = Recent(24)
 """Keys of the node pairs that the last expressions and attributes match."""
 
@@ -59,10 +62,15 @@ def _among(connection: Connection, unit: StoredUnit, found: Int64) -> ColumnElem
         return false()
     if len(found) == unit.pairs:
         return true()
+    return _listed(connection, _PAIR.id, found)
+
+
+def _listed(connection: Connection, column: ColumnElement[Any], found: Int64) -> ColumnElement[bool]:
+    """The column holds one of these numbers, of which there may be many."""
     if connection.dialect.name == "sqlite":
         numbers = func.json_each(literal(json.dumps(found.tolist()))).table_valued("value")
-        return _PAIR.id.in_(select(numbers.c.value))
-    return _PAIR.id == any_(cast(literal(found.tolist(), ARRAY(BigInteger)), ARRAY(BigInteger)))
+        return column.in_(select(numbers.c.value))
+    return column == any_(cast(literal(found.tolist(), ARRAY(BigInteger)), ARRAY(BigInteger)))
 
 
 def _matching(connection: Connection, unit: StoredUnit, pattern: Pattern) -> Int64:
@@ -79,12 +87,11 @@ def attribute_clause(connection: Connection, unit: StoredUnit, key: str, values:
     """key: module, line, dtype, shape or micro; any of the values. Raises UsageError.
 
     A page asks for its rows and for their number, and the next page again: the calls are found once."""
-    clause = _attribute(connection, unit, key, values)
     if unit.stamp is None:
-        return clause
+        return _attribute(connection, unit, key, values)
 
     def find() -> Int64:
-        own = _PAIR.id.between(*tables.key_range(unit.id))
+        own, clause = _PAIR.id.between(*tables.key_range(unit.id)), _attribute(connection, unit, key, values)
         return np.array(connection.execute(select(_PAIR.id).where(own, clause)).scalars().all(), np.int64)
 
     place = str(connection.engine.url), unit.stamp, unit.id, key, *values
@@ -99,7 +106,10 @@ def _attribute(connection: Connection, unit: StoredUnit, key: str, values: Seque
         return or_(*(column.in_(_at_lines(connection, owner, values)) for column, owner in sides))
     if key == "micro":
         return or_(*(column.in_(_in_micro_steps(owner, values)) for column, owner in sides))
-    return or_(*(column.in_(_with_tensors(owner, key, values)) for column, owner in sides))
+    matches = _tensor_pattern(key, values)
+    return or_(
+        *(_listed(connection, column, _with_tensors(connection, owner, key, matches)) for column, owner in sides)
+    )
 
 
 def _like(connection: Connection, column: Any, wanted: str) -> ColumnElement[bool]:
@@ -170,16 +180,24 @@ def _in_micro_steps(owner: int, values: Sequence[str]) -> Select[Any]:
     return select(_ENTRY.id - first).where(_ENTRY.id.between(first, last), _ENTRY.micro.in_(map(int, values)))
 
 
-def _with_tensors(owner: int, key: str, values: Sequence[str]) -> Select[Any]:
-    """Numbers of the nodes of which an input or output has one of these dtypes or shapes."""
-    item, text = tables.item.c, tables.text.c
-    first, last = tables.key_range(owner)
-    if key == "dtype":
-        wanted = [form.replace("*", "%") for value in values for form in (value.lower(), f"%.{value.lower()}")]
-        named = or_(*(func.lower(text.text).like(form) for form in wanted))
-    else:
-        named = or_(*(text.text.like(_shape(value)) for value in values))
-    return select(item.node).where(item.id.between(first, last), item[key].in_(select(text.id).where(named)))
+def _tensor_pattern(key: str, values: Sequence[str]) -> Matcher:
+    """Says whether a dtype or shape, as it is stored, is one that is looked for. Raises UsageError."""
+    forms = [f"(.*[.])?{_any(value.lower())}" if key == "dtype" else _any(_shape(value)) for value in values]
+    matches = re2.compile(f"(?s){'|'.join(forms)}").fullmatch
+    return lambda text: matches(text.lower()) is not None
+
+
+def _any(wanted: str) -> str:
+    """`*` stands for anything."""
+    return ".*".join(map(re2.escape, wanted.split("*")))
+
+
+def _with_tensors(connection: Connection, owner: int, key: str, wanted: Matcher) -> Int64:
+    """Numbers of the nodes of which an input or output has a dtype or shape that matches."""
+    items = all_items(connection, owner)
+    column = items.dtype if key == "dtype" else items.shape
+    codes = [code for code, text in enumerate(column.texts) if wanted(text)]
+    return np.unique(items.node[np.isin(column.codes, codes)]).astype(np.int64)
 
 
 def _shape(value: str) -> str:
@@ -187,4 +205,4 @@ def _shape(value: str) -> str:
     sizes = [size.strip() for size in value.strip("[]() ").replace("x", ",").split(",")] if value.strip("[]() ") else []
     if not all(size == "*" or size.isdecimal() for size in sizes):
         raise UsageError(say("index.shape_is_sizes", value=f"{value!r}"), hint=say("index.shape_example"))
-    return f"[{','.join('%' if size == '*' else size for size in sizes)}]"
+    return f"[{','.join(sizes)}]"

@@ -328,7 +328,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
       })}
       {summary.units.length > 1 && <UnitMatrix summary={summary} />}
       <Strays summary={summary} />
-      {!IN_FILE && ranks.length > 1 && (
+      {ranks.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -338,7 +338,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
           {t("trends.ranksTitle")}
         </button>
       )}
-      {!IN_FILE && steps.length > 1 && (
+      {steps.length > 1 && (
         <button
           type="button"
           className={`plain ${classes.count}`}

@@ -3,13 +3,15 @@ import { useRankMap } from "../../../api/trends";
 import type { RankMapRow } from "../../../api/types";
 import { verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatReal } from "../../../base/numbers/format";
+import { heatOf } from "../../../base/numbers/heat";
 import { useTranslation } from "../../../texts/useTranslation";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
-import { HeatCell, RankTable } from "../../../widgets/tensors/RankTable";
+import { HeatCell } from "../../../widgets/tensors/HeatTable";
+import { RankTable } from "../../../widgets/tensors/RankTable";
 import { TrendPanel } from "../../../widgets/tensors/TrendPanel";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
-import { Across, VerdictLegend } from "./Trends";
+import { Across, useGoToCell, VerdictLegend } from "./Trends";
 
 /** Letters of a row of the map. */
 const WORDS: Record<string, string> = { y: "yes", w: "warning", n: "no", "?": "n/a" };
@@ -19,7 +21,8 @@ export function RankMap() {
   const { t } = useTranslation();
   const { id: comparison } = useShownComparison();
   const { summary } = useResult();
-  const { unit, selected, update } = useSelection();
+  const { unit, selected } = useSelection();
+  const goTo = useGoToCell();
   const [text, setText] = useState("");
   const step = unit?.step ?? 0;
   const found = useRankMap(comparison, { step, q: useDebounced(text.trim(), 250) }, unit !== null);
@@ -33,11 +36,11 @@ export function RankMap() {
       <HeatCell
         glyph={verdictCell(word).glyph}
         bad={word === "no"}
-        score={score}
+        heat={heatOf(score)}
         label={`${row.name}: ${label}`}
         title={label}
         current={selected === row.name && unit?.rank === rank}
-        onClick={() => update({ step, rank, node: row.name, dialog: null })}
+        onClick={() => goTo(step, rank, row.name)}
       />
     );
   };

@@ -1,14 +1,17 @@
 import { Checkbox, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
+import { holdsUnit } from "../../../api/file/contents";
 import { STATISTICS, type Statistic, useTrends } from "../../../api/trends";
 import type { TrendCell, TrendRow } from "../../../api/types";
 import { VERDICTS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
+import { IN_FILE } from "../../../base/inFile";
 import { formatReal } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { ChoiceField, useStatisticWords } from "../../../widgets/tensors/TrendControls";
 import { TrendPanel } from "../../../widgets/tensors/TrendPanel";
 import { TrendTable, TrendTableCell } from "../../../widgets/tensors/TrendTable";
+import { useSay } from "../selection/notice";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Trends.module.css";
@@ -32,16 +35,18 @@ export function Trends() {
   const choices = (
     <>
       <Across across="steps" />
-      <ChoiceField
-        label={t("trends.show")}
-        testId="trend-statistic"
-        value={shown}
-        values={[
-          { value: "error", label: t("trends.verdict") },
-          ...STATISTICS.map((word) => ({ value: word, label: words[word] })),
-        ]}
-        onChange={setShown}
-      />
+      {!IN_FILE && (
+        <ChoiceField
+          label={t("trends.show")}
+          testId="trend-statistic"
+          value={shown}
+          values={[
+            { value: "error", label: t("trends.verdict") },
+            ...STATISTICS.map((word) => ({ value: word, label: words[word] })),
+          ]}
+          onChange={setShown}
+        />
+      )}
       {several && (
         <Checkbox
           size="xs"
@@ -74,6 +79,17 @@ export function Trends() {
       )}
     </TrendPanel>
   );
+}
+
+/** Selects the call of a cell, and closes the map. A file says so where it does not hold that step and rank. */
+export function useGoToCell(): (step: number, rank: number, node: string) => void {
+  const { t } = useTranslation();
+  const say = useSay();
+  const { update } = useSelection();
+  return (step, rank, node) => {
+    if (holdsUnit(step, rank)) update({ step, rank, node, dialog: null });
+    else say(t("file.unitAbsent"));
+  };
 }
 
 /** Steps or ranks as columns, where there is more than one rank. */
@@ -132,7 +148,8 @@ function Cell({ row, cell, statistic }: CellProps) {
   const sides = { target: formatReal(cell.target, 3), golden: formatReal(cell.golden, 3) };
   const title =
     statistic === null ? error : `${error}; ${t("trends.sides", { statistic: words[statistic], ...sides })}`;
-  const { unit, selected, update } = useSelection();
+  const { unit, selected } = useSelection();
+  const goTo = useGoToCell();
   return (
     <TrendTableCell
       cls={cls}
@@ -141,7 +158,7 @@ function Cell({ row, cell, statistic }: CellProps) {
       label={`${row.name}: ${title}`}
       title={title}
       current={selected === row.name && unit?.step === step && unit.rank === rank}
-      onClick={() => update({ step, rank, node: row.name, dialog: null })}
+      onClick={() => goTo(step, rank, row.name)}
     />
   );
 }

@@ -22,8 +22,8 @@ const ALL: readonly DialogEntry[] = [
   { id: "note", key: "v", ofCall: true, inline: true },
   { ...REPRODUCE_KEY, ofCall: true },
   { id: "policy", key: "t" },
-  { id: "trends" },
-  { id: "ranks" },
+  { id: "trends", inFile: true },
+  { id: "ranks", inFile: true },
   { id: "plan" },
 ];
 

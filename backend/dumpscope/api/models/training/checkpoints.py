@@ -15,7 +15,7 @@ from dumpscope.texts import english
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 Rename = Annotated[str, Field(min_length=3, max_length=2000)]
 State = Literal["differs", "form", "target_only", "golden_only", "unreadable", "rounding", "equal_cast", "equal"]
-Kind = Literal["safetensors", "torch", "sharded", "distributed", "megatron"]
+Kind = Literal["safetensors", "torch", "sharded", "distributed", "megatron", "deepspeed"]
 
 
 class NewCheckpointDiff(BaseModel):

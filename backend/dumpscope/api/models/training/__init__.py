@@ -1,0 +1,1 @@
+"""Models of what a training leaves beside dumps: checkpoints, monitored runs."""

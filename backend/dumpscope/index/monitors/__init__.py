@@ -1,0 +1,1 @@
+"""Monitored runs that a server examines: their catalogue."""

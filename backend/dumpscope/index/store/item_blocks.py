@@ -1,0 +1,209 @@
+"""Items of a rank as columns, and blocks of them as bytes, which is how the database holds them.
+
+Rows took seven times the room, and ten times as long to store and to load. A block is whole by itself: texts that its items name
+lie in it, so it is copied as it is, and one item costs the reading of one block.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.domain.records import STATISTICS, Float64, Int8, Int32, Int64, State, UInt8
+from dumpscope.errors import DumpscopeError
+from dumpscope.index.store.codec import inflate, pack_states, unpack_states
+from dumpscope.texts import say
+
+BLOCK: Final = 1024
+"""Items of a block; the last one of a rank may hold fewer. Blocks are found by it, so it never changes."""
+
+TEXTS: Final = ("path", "type", "dtype", "shape", "hash", "value", "data_name")
+_NUMBERS: Final = ("node", "role", "kind", "requires_grad", "states")
+_SIZE: Final = np.dtype("<u4")
+_WHOLE: Final = ("<i1", "<i2", "<i4", "<i8")
+_REAL: Final = ("<f4", "<f8")
+_LEVEL: Final = 1
+"""Of zlib. Higher ones take twice as long for a hundredth less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coded:
+    """A column of texts: codes into `texts`, negative where there is none."""
+
+    codes: Int32
+    texts: list[str]
+
+    def at(self, row: int) -> str | None:
+        code = int(self.codes[row])
+        return None if code < 0 else self.texts[code]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemColumns:
+    """Some items of a rank, by number. See `domain.records.Items` for the columns of the same names.
+
+    number: of each item in its rank; shape: as JSON
+    data_name: -1 where there is none, -2 - n for the item's own name and codec.DERIVED_SUFFIXES[n]
+    stats: (n, 4), 0 where the state is not FINITE
+    """
+
+    number: Int64
+    node: Int32
+    role: Int8
+    kind: Int8
+    path: Coded
+    type: Coded
+    dtype: Coded
+    shape: Coded
+    stats: Float64
+    states: UInt8
+    requires_grad: Int8
+    hash: Coded
+    value: Coded
+    data_name: Coded
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def pack_block(items: ItemColumns, rows: slice) -> bytes:
+    """These rows as a block. They must be neighbours in their rank."""
+    node = items.node[rows]
+    numbers: dict[str, NDArray[Any]] = {
+        "node": np.diff(node, prepend=node[:1]),
+        "role": items.role[rows],
+        "kind": items.kind[rows],
+        "requires_grad": items.requires_grad[rows],
+        "states": pack_states(items.states[rows]),
+    }
+    texts: list[list[str]] = []
+    for name in TEXTS:
+        column: Coded = getattr(items, name)
+        used, inverse = np.unique(column.codes[rows], return_inverse=True)
+        absent = int(np.searchsorted(used, 0))
+        numbers[name] = np.concatenate([used[:absent], np.arange(len(used) - absent)])[inverse]
+        texts.append([column.texts[code] for code in used[absent:].tolist()])
+    columns = [_narrow(numbers[name]) for name in (*_NUMBERS, *TEXTS)]
+    columns += [_short(items.stats[rows, place]) for place in range(len(STATISTICS))]
+    head = {
+        "first": int(items.number[rows.start]),
+        "node": int(node[0]),
+        "count": len(node),
+        "types": [column.dtype.str for column in columns],
+        "texts": texts,
+    }
+    text = json.dumps(head, separators=(",", ":")).encode()
+    parts = [np.array(len(text), _SIZE).tobytes(), text, *(column.tobytes() for column in columns)]
+    return zlib.compress(b"".join(parts), _LEVEL)
+
+
+def unpack_block(block: bytes, wanted: Int64 | None = None) -> ItemColumns:
+    """Inverse of pack_block. wanted: only items of these numbers, rising; all where None
+
+    Raises DumpscopeError for a damaged one.
+    """
+    try:
+        return _unpack(inflate(block), wanted)
+    except (zlib.error, ValueError, LookupError, TypeError) as error:
+        raise DumpscopeError(say("index.item_block_damaged"), hint=say("index.register_dump_again")) from error
+
+
+def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
+    size = int(np.frombuffer(content, _SIZE, 1)[0])
+    at = _SIZE.itemsize + size
+    head = json.loads(content[_SIZE.itemsize : at])
+    count, types = head["count"], iter(head["types"])
+    allowed = (*(_WHOLE for _ in (*_NUMBERS, *TEXTS)), *(_REAL for _ in STATISTICS))
+    columns: list[NDArray[Any]] = []
+    for word, known in zip(types, allowed, strict=True):
+        if word.replace("|", "<") not in known:
+            raise ValueError(word)
+        columns.append(np.frombuffer(content, word, count, at))
+        at += columns[-1].nbytes
+    first = head["first"]
+    rows: Any = slice(None)
+    if wanted is not None:
+        rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + count)] - first
+    node = head["node"] + np.cumsum(columns[0], dtype=np.int64)
+    columns = [column[rows] for column in columns]
+    numbers = dict(zip((*_NUMBERS, *TEXTS), columns, strict=False))
+    coded: dict[str, Any] = {
+        name: Coded(codes=numbers[name].astype(np.int32), texts=texts)
+        for name, texts in zip(TEXTS, head["texts"], strict=True)
+    }
+    for column in coded.values():
+        if len(column.codes) and column.codes.max() >= len(column.texts):
+            raise ValueError("a code without its text")
+    return ItemColumns(
+        number=np.arange(first, first + count, dtype=np.int64)[rows],
+        node=node[rows].astype(np.int32),
+        role=numbers["role"].astype(np.int8),
+        kind=numbers["kind"].astype(np.int8),
+        stats=np.stack([column.astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1),
+        states=unpack_states(numbers["states"], len(STATISTICS)),
+        requires_grad=numbers["requires_grad"].astype(np.int8),
+        **coded,
+    )
+
+
+def join_columns(parts: Sequence[ItemColumns]) -> ItemColumns:
+    """Items of one rank as one set of columns, each text once."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("number", "node", "role", "kind", "stats", "states", "requires_grad")
+    }
+    arrays |= {name: _join_texts([getattr(part, name) for part in parts]) for name in TEXTS}
+    return ItemColumns(**arrays)
+
+
+def take_rows(items: ItemColumns, rows: Int64) -> ItemColumns:
+    """These rows alone, their texts as they are."""
+    arrays: dict[str, Any] = {
+        name: getattr(items, name)[rows]
+        for name in ("number", "node", "role", "kind", "stats", "states", "requires_grad")
+    }
+    for name in TEXTS:
+        column: Coded = getattr(items, name)
+        arrays[name] = Coded(codes=column.codes[rows], texts=column.texts)
+    return ItemColumns(**arrays)
+
+
+def _join_texts(parts: Sequence[Coded]) -> Coded:
+    table: dict[str, int] = {}
+    codes: list[Int32] = []
+    for part in parts:
+        known = np.array([table.setdefault(text, len(table)) for text in part.texts], dtype=np.int32)
+        codes.append(
+            np.where(part.codes < 0, part.codes, known[np.maximum(part.codes, 0)]) if len(known) else part.codes
+        )
+    return Coded(codes=np.concatenate(codes), texts=list(table))
+
+
+def _narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers in as few bytes as hold them."""
+    low, high = int(column.min()), int(column.max())
+    for word in _WHOLE[:-1]:
+        limits = np.iinfo(word)
+        if limits.min <= low and high <= limits.max:
+            return column.astype(word)
+    return column.astype(_WHOLE[-1])
+
+
+def _short(column: Float64) -> NDArray[Any]:
+    """Numbers in four bytes where those hold them all: what was recorded of float32 and smaller is such."""
+    with np.errstate(over="ignore", under="ignore"):
+        short = column.astype("<f4")
+    return short if np.array_equal(short.astype(np.float64), column) else column.astype("<f8")
+
+
+def finite_only(stats: Float64, states: UInt8) -> Float64:
+    """Statistics with 0 where the state is not FINITE."""
+    return np.where(states == State.FINITE, stats, 0.0)
