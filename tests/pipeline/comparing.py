@@ -14,7 +14,10 @@ from dumpscope.readers import discover, read_rank
 NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])
 
 
-def compare(target: Path, golden: Path, options: Options | None = None) -> tuple[Answer, list[Unit]]:
+def compare(
+    target: Path, golden: Path, options: Options | None = None, folder: Path | None = None
+) -> tuple[Answer, list[Unit]]:
+    """folder: takes the tensors of passes that are put together, see `compare_rank`"""
     options = options or Options()
     rivals = {(ref.step, ref.rank or 0): ref for ref in discover(golden).ranks}
     units = []
@@ -22,7 +25,7 @@ def compare(target: Path, golden: Path, options: Options | None = None) -> tuple
         place = ref.step, ref.rank or 0
         if place in rivals:
             sides = read_rank(ref), read_rank(rivals[place])
-            units.append(compare_rank(*sides, step=place[0], rank=place[1], options=options))
+            units.append(compare_rank(*sides, step=place[0], rank=place[1], options=options, folder=folder))
     shelf = UnitStore(units)
     answer, _ = conclude(shelf, policy=options.policy, target=NOWHERE, golden=NOWHERE)
     return answer, list(shelf)

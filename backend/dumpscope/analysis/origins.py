@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from dumpscope.analysis.passes import find_pass
 from dumpscope.analysis.rules.merging import AFTER_FIND, AFTER_LAST, apply
 from dumpscope.analysis.rules.registry import all_rules, rule_of
 from dumpscope.analysis.rules.rule import Finding
@@ -16,7 +17,7 @@ from dumpscope.analysis.unit.calls import module_of, stack_of
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import Reach
 from dumpscope.domain.facts import GROUP, Origin
-from dumpscope.texts import english
+from dumpscope.texts import Phrase, english, phrase
 
 PATH: Final = 40
 """Nodes of a path that are named: the first and the last of a longer one."""
@@ -38,6 +39,7 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, rank: int, m
     """A finding as the answer shows it. mode: "tensor", "statistics", "md5" or "structure" """
     rule, columns = rule_of(finding.rule), case.columns
     evidence, advice = rule.evidence(case, finding), rule.advice(case, finding)
+    evidence = [*evidence, *_describe_pass(case, finding)]
     confidence = rule.confidence(case, finding, _most_confidence(case, finding, mode))
     return Origin(
         step=case.history.step,
@@ -58,6 +60,23 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, rank: int, m
         advice_said=advice,
         group=list(finding.group[:GROUP]),
     )
+
+
+def _describe_pass(case: Case, finding: Finding) -> list[Phrase]:
+    """In which pass of a model the worst of it lies, where passes were put together."""
+    context = case.context
+    for row in finding.items:
+        index = case.facts.details[row].worst_index if row in case.facts.details else None
+        sides = {"target": (case.target, context.target), "golden": (case.golden, context.golden)}
+        found = {side: find_pass(dump, int(items[row]), index) for side, (dump, items) in sides.items()}
+        told = [
+            phrase("origin.in_pass", side=[phrase(f"side.{side}")], number=one.number, count=one.count, node=one.node)
+            for side, one in found.items()
+            if one is not None
+        ]
+        if told:
+            return told
+    return []
 
 
 def _shorten(path: list[int]) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.passes import describe_passes
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
@@ -34,10 +35,12 @@ def find_setting_differences(target: RankDump, golden: RankDump, context: Contex
     of_runs = find_run_differences(target.header.run, golden.header.run)
     of_runs += describe_notes({"target": target.header.run, "golden": golden.header.run})
     out = [*_describe_headers(target.header, golden.header), *of_runs]
-    if not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
+    passes = target.ref.passes or golden.ref.passes  # the loop around them makes calls of its own
+    if not passes and not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
         out += _describe_missing_calls(target, golden)
     if target.header.task == golden.header.task and not any(one["id"] == "setting.data_mode" for one in of_runs):
         out += _describe_missing_parts(target, golden)
+    out += describe_passes(target, golden, context, facts)
     out += _describe_amounts(target, golden, context, facts)
     dtypes = _describe_dtypes(context, facts)
     return [*out, dtypes] if dtypes else out

@@ -201,6 +201,7 @@ class Traits:
     filtered: a switch leaves out numbers, tensors of whole numbers, and those without dimensions, of every call
     stacks_inside: call stacks stand between the records, not in a file of their own
     bare_modules: of modules the paths are known and not the classes, in whose place UNKNOWN_CLASS stands
+    steps_are_passes: every run of a model may be a step of its own, as of an engine that serves requests
     magnitude_sum: Norm is the sum of the magnitudes, which is not compared with the Norm of other formats
     """
 
@@ -211,6 +212,7 @@ class Traits:
     stacks_inside: bool = False
     bare_modules: bool = False
     magnitude_sum: bool = False
+    steps_are_passes: bool = False
 
 
 _PTDBG: Final = Traits(all_arguments=False, numbered_items=True, ptdbg_names=True, filtered=True, stacks_inside=True)
@@ -219,12 +221,26 @@ TRAITS_BEFORE: Final = {"msprobe": Traits(), "ptdbg": _PTDBG, "cases": replace(_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedPasses:
+    """Passes of a model that were put together to one. word: what they divided, "rows" of a batch or "positions" of a sequence
+    sizes: how many of them every pass took; gradients: what gradients of the passes were multiplied by
+    compared: how many of them both sides have, where that was told by request and position; -1: it was not
+    weighted: the losses of the passes are no sum and no mean of each other, so nothing that follows from them is compared"""
+
+    word: str
+    sizes: tuple[int, ...]
+    gradients: float = 1.0
+    compared: int = -1
+    weighted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankRef:
     """Where one rank of one step lies.
 
     rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
     label: folder name as found ("rank0", "proc1234"), "" for a lone file
-    joined: the ranks that it was joined from, () for one that was dumped as it is
+    joined: the ranks that it was joined from, () for one that was dumped as it is; passes: of its model, put together
     layout: name of its dump format; traits: of that format
     dump_json: file of its records, of whatever format, or the folder of its tensors where that is all there is
     parts: further files of its records; tensors: folder of its tensor files where `dump_json` does not tell it
@@ -243,6 +259,7 @@ class RankRef:
     traits: Traits = Traits()
     parts: tuple[str, ...] = ()
     tensors: str | None = None
+    passes: JoinedPasses | None = None
 
     @property
     def number(self) -> int:
@@ -260,7 +277,10 @@ class RankRef:
         """Inverse of `asdict` and JSON."""
         stored = data.get("traits")
         traits = TRAITS_BEFORE[data.get("layout", "msprobe")] if stored is None else Traits(**stored)
-        return cls(**{**data, **{name: tuple(data.get(name, ())) for name in ("joined", "parts")}, "traits": traits})
+        held = data.get("passes")
+        passes = None if held is None else JoinedPasses(**{**held, "sizes": tuple(held["sizes"])})
+        tuples = {name: tuple(data.get(name, ())) for name in ("joined", "parts")}
+        return cls(**{**data, **tuples, "traits": traits, "passes": passes})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

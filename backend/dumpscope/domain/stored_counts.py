@@ -14,6 +14,7 @@ import numpy as np
 
 from dumpscope.domain.records import Int32, Int64, Items, Kind
 
+COUNTS: Final = "counts"
 ZEROS: Final = "zeros"
 NOT_FINITE: Final = ("nan", "inf", "-inf")
 WORDS: Final = (*NOT_FINITE, ZEROS)

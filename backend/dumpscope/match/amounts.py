@@ -24,6 +24,8 @@ EXPLAINED: Final = 0.9
 """Share of the shapes of the forward pass that differ and must follow from the amounts."""
 _FIRST: Final = ("0", "input", "input_ids", "inputs_embeds", "pixel_values", "x")
 """Where a call receives data."""
+_LOOK_UP: Final = ("embedding", "Embedding")
+"""What receives words; other whole numbers may be positions."""
 _END: Final = ("flip", "pad", "roll")
 
 
@@ -102,7 +104,8 @@ def _find_data(target: RankDump, golden: RankDump, context: Context, rows: Int64
             found.append(row)
     many = [row for row in found if len(shapes_of(target, golden, context, row)[0]) > 1]
     words = [row for row in many if "int" in context.dtypes[int(context.t_dtype[row])]]
-    return next(iter([*words, *many, *found]), None)
+    looked_up = [row for row in words if context.apis[context.api[context.pair[row]]] in _LOOK_UP]
+    return next(iter([*looked_up, *words, *many, *found]), None)
 
 
 def shapes_of(target: RankDump, golden: RankDump, context: Context, row: int) -> tuple[Shape, Shape]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.facts import Leftover, Method, NodePairs
-from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind, RankDump
+from dumpscope.domain.records import Bool, Direction, Int8, Int32, Int64, NodeKind, RankDump
 from dumpscope.match.gaps import computing
 from dumpscope.match.matching import Matching
 from dumpscope.match.sides import Side
@@ -44,6 +44,7 @@ def find_unreached(matching: Matching, pairs: NodePairs, surely: Sequence[bool])
             found[head] = found[tail] = Leftover.LEFT_OUT
         elif (
             len(tail)
+            and not are_around_passes(other.dump, there[tail]).all()
             and not _goes_on(side, own, there)
             and not _chosen_otherwise(side.dump, other.dump)
             and beyond.show_an_end(tail, surely)
@@ -100,6 +101,16 @@ class _Beyond:
     def _recorded(self) -> set[tuple[int, int]]:
         side = self.side
         return set(zip(side.kind[: side.dumped], side.direction[: side.dumped], strict=True))
+
+
+def are_around_passes(dump: RankDump, entries: Int32) -> Bool:
+    """Which of these calls are those of a loop around a model whose passes were put together: the other side needs no loop."""
+    if dump.ref.passes is None:
+        return np.zeros(len(entries), bool)
+    nodes = dump.nodes
+    alone = (nodes.kind[entries] == NodeKind.API) & (nodes.direction[entries] == Direction.FORWARD)
+    found: Bool = alone & (dump.tree.parent[entries] < 0)
+    return found
 
 
 def _goes_on(side: Side, own: Int32, there: Int32) -> bool:

@@ -88,7 +88,13 @@ def align_members(members: Sequence[RankDump]) -> Aligned:
     """Match nodes like calls of two sides, and items by role and path. Raises UnreadableError if the members did not run
     the same calls."""
     first = members[0]
-    partners = [np.arange(len(first.nodes)), *(_partners(first, member) for member in members[1:])]
+    known = {_calls(first): np.arange(len(first.nodes))}
+    partners = [np.arange(len(first.nodes))]
+    for member in members[1:]:
+        calls = _calls(member)
+        if calls not in known:  # members that ran the same calls in the same order need no second match
+            known[calls] = _partners(first, member)
+        partners.append(known[calls])
     there = np.stack(partners).min(axis=0) >= 0
     if there.mean() < ENOUGH:
         raise UnreadableError(
@@ -138,6 +144,14 @@ def _aligned(
         sizes=sizes,
         wide=_wide(members, rows),
     )
+
+
+def _calls(member: RankDump) -> tuple[tuple[str, int, int], ...]:
+    """Label, kind and direction of every node, in order; of the other nodes their whole name."""
+    nodes = member.nodes
+    labels = [*nodes.labels, ""]
+    columns = zip(nodes.names, nodes.label.tolist(), nodes.kind.tolist(), nodes.direction.tolist(), strict=True)
+    return tuple((labels[label] if label >= 0 else name, kind, way) for name, label, kind, way in columns)
 
 
 def _partners(first: RankDump, member: RankDump) -> Int64:

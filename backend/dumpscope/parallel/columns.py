@@ -118,10 +118,13 @@ def _equal(one: Any, other: Any) -> bool:
 
 def keep_nodes(dump: RankDump, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> RankDump:
     """The dump without the nodes that are not kept; their children move to their parent. keep: (nodes,)"""
-    if keep.all():
+    return keep_entries(dump, np.append(keep, np.ones(len(dump.tree) - len(dump.nodes), bool)))
+
+
+def keep_entries(dump: RankDump, stays: np.ndarray[Any, np.dtype[np.bool_]]) -> RankDump:
+    """The dump without the entries of its tree that do not stay; their children move to their parent. stays: (entries,)"""
+    if stays.all():
         return dump
-    count = len(dump.nodes)
-    stays = np.append(keep, np.ones(len(dump.tree) - count, bool))
     rows = np.flatnonzero(stays)
     number = np.full(len(stays) + 1, -1, np.int64)  # the extra last entry is for -1
     number[rows] = np.arange(len(rows))
@@ -129,6 +132,7 @@ def keep_nodes(dump: RankDump, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> Ran
     above = parent[rows]
     while (lost := (above >= 0) & ~stays[above]).any():
         above[lost] = parent[above[lost]]
+    keep = stays[: len(dump.nodes)]
     kept = np.flatnonzero(keep)
     items = np.flatnonzero(keep[dump.items.node])
     tree = replace(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
 
-_WEIGHTED: Final = frozenset({"linear", "matmul", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm"})
+WEIGHTED: Final = frozenset({"linear", "matmul", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm"})
 """APIs whose second input is a weight."""
 
 COMMUNICATION: Final = "Distributed."
@@ -92,7 +92,7 @@ def _first(dump: RankDump) -> tuple[tuple[int, ...], Print] | None:
 def _weighed(dump: RankDump) -> tuple[int, ...] | None:
     """Shape of the first tensor that a call with a weight took."""
     items, nodes = dump.items, dump.nodes
-    weighted = np.array([label.rpartition(".")[2] in _WEIGHTED for label in nodes.labels] + [False])[nodes.label]
+    weighted = np.array([label.rpartition(".")[2] in WEIGHTED for label in nodes.labels] + [False])[nodes.label]
     weighted &= (nodes.kind == NodeKind.API) & (nodes.direction == Direction.FORWARD)
     place = np.array([path == "0" for path in items.paths] + [False])[items.path]
     taken = (items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0) & place
@@ -135,7 +135,7 @@ def _weights(dump: RankDump) -> dict[str, tuple[tuple[int, ...], Print]]:
             found[name] = items.shapes[items.shape[item]], fingerprint(dump, item)
     if found:
         return found
-    weighted = np.array([label.rpartition(".")[2] in _WEIGHTED for label in nodes.labels] + [False])[nodes.label]
+    weighted = np.array([label.rpartition(".")[2] in WEIGHTED for label in nodes.labels] + [False])[nodes.label]
     second = np.array([path == "1" for path in items.paths] + [False])[items.path]
     for item in (tensors & (items.role == Role.INPUT) & second & weighted[items.node]).nonzero()[0].tolist():
         found[nodes.names[items.node[item]]] = items.shapes[items.shape[item]], fingerprint(dump, item)

@@ -312,7 +312,7 @@ def _statistics(
         for first in range(0, len(rows), BLOCK):
             block = rows[first : first + BLOCK]
             parts = aligned.stats[:, block], aligned.states[:, block], aligned.sizes[:, block]
-            stats[block], states[block] = _join_statistics(*parts)
+            stats[block], states[block] = join_statistics(*parts)
         stats[rows] *= factor[rows, None]
         exact = np.array([tolerance(dtype) == 0 for dtype in items.dtypes] + [False])[items.dtype[rows]]
         stats[rows[exact], 2:], states[rows[exact], 2:] = np.nan, State.ABSENT  # a sum would add a rounding error
@@ -329,7 +329,7 @@ def _statistics(
     return replace(items, stats=stats, stat_state=states, hash=hashes, wide=wide)
 
 
-def _join_statistics(stats: Float64, states: UInt8, sizes: Int64) -> tuple[Float64, UInt8]:
+def join_statistics(stats: Float64, states: UInt8, sizes: Int64) -> tuple[Float64, UInt8]:
     """Statistics of the whole from those of its parts (members, items, 4): largest, smallest, weighted mean, root of squares."""
     values = stats.copy()
     values[states == State.NAN] = np.nan

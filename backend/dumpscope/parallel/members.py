@@ -56,7 +56,7 @@ class Members:
         return self.without_wrappers_of(self.whole(number))
 
     def _load_without_shards(self, rank: int) -> RankDump:
-        dump = _with_full_paths(self.load(rank))
+        dump = with_full_paths(self.load(rank))
         ours = set(self.plan.every())
         if len(ours) > 1:
             dump, count = without_collectives(dump, ours, self.world)
@@ -64,7 +64,7 @@ class Members:
         return dump
 
 
-def _with_full_paths(dump: RankDump) -> RankDump:
+def with_full_paths(dump: RankDump) -> RankDump:
     """The dump with full paths as data names, so that tensors of several ranks can be in one dump."""
     folder = dump.header.data_dir
     items = dump.items

@@ -37,6 +37,10 @@ class Order:
     factor: the result is multiplied by it; like: tensor of the other side from which the blocks of the parts are found
     sequence: the parts are shares of a sequence, in this order (plan.SEQUENCES); None: found like the blocks
     length: length of the whole along the dimension, without its padding
+    Of passes of a model: grown: dimension along which a part holds what all parts so far hold; blocks: that many runs
+    along the dimension are continued by every part; order: which rows of the whole are taken, each of `times` places, None: all
+    as they are
+    ends: the place of each part along the dimension, where parts do not follow each other
     """
 
     parts: tuple[str | Order, ...]
@@ -45,6 +49,18 @@ class Order:
     like: str | None = None
     sequence: str | None = None
     length: int | None = None
+    grown: int | None = None
+    blocks: int = 1
+    order: tuple[int, ...] | None = None
+    ends: tuple[int, ...] | None = None
+    times: int = 1
+
+    @property
+    def changes_statistics(self) -> bool:
+        """Whether the statistics of the whole cannot be told from those of its parts."""
+        return self.dimension is None or any(
+            one is not None for one in (self.length, self.grown, self.ends, self.order)
+        )
 
 
 def order_tensors(

@@ -12,6 +12,7 @@ from dumpscope.domain.facts import Leftover, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import Unit
 from dumpscope.domain.unread.memory import UNINITIALISED
+from dumpscope.match.endings import are_around_passes
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.rules import CODES
@@ -102,6 +103,9 @@ def _reasons_of_nodes(unit: Unit, last: int) -> Int8:
     late = alone & computes & (np.arange(len(pairs)) > last)
     found[late] = Reason.UNFOLLOWED
     found[late & _find_other_kinds(unit)] = Reason.NOT_RECORDED
+    for dump, nodes in ((unit.target, pairs.target), (unit.golden, pairs.golden)):
+        own_rows = np.flatnonzero(alone & (nodes >= 0))
+        found[own_rows[are_around_passes(dump, nodes[own_rows])]] = Reason.ONE_SIDED
     for row in np.flatnonzero(alone).tolist():
         mine, other = _side(unit, row)
         node = int(pairs.target[row] if pairs.target[row] >= 0 else pairs.golden[row])

@@ -52,6 +52,8 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
     with np.errstate(invalid="ignore"):
         excused = bad & ~cause[context.pair] & (score <= limit)
+        if _are_scaled(case):  # what an optimizer takes of these gradients is not
+            excused &= ~case.received | (context.pair < context.end)
         wrong = np.zeros(len(columns), bool)
         wrong[context.pair[bad & ~excused & case.received]] = True
         excused &= ~wrong[context.pair] | (score <= own[context.pair])
@@ -62,6 +64,12 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
         rule=np.where(excused, CODES["C-2"], opinions.rule).astype(np.int8),
     )
+
+
+def _are_scaled(case: Case) -> bool:
+    """The gradients of passes that were put together were multiplied by something to be those of the other side."""
+    made = (case.target.ref.passes, case.golden.ref.passes)
+    return any(one is not None and one.gradients != 1.0 for one in made)
 
 
 def _are_noisy(case: Case) -> bool:

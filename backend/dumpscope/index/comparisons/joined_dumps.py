@@ -1,12 +1,12 @@
-"""Dumps that a comparison made by joining ranks: listed nowhere, deleted with its result."""
+"""Dumps that a comparison made by joining ranks, or passes of a model: listed nowhere, deleted with its result."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, insert as insert_row, select
 
-from dumpscope.index.dumps.catalogue import JOINED, change_dump, create_dump
+from dumpscope.index.dumps.catalogue import JOINED, new_dump
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, hide
@@ -19,11 +19,13 @@ def joined_id(comparison_id: str, side: str) -> str:
     return f"{comparison_id}.{side}"
 
 
-def create_joined(database: Database, comparison_id: str) -> None:
-    """Make the two dumps that take the joined ranks of a comparison, which has none."""
-    for side in SIDES:
-        made = create_dump(database, name=side, path="")
-        change_dump(database, made, id=joined_id(comparison_id, side), status=JOINED)
+def ensure_joined(database: Database, comparison_id: str, side: str) -> str:
+    """Id of the dump that takes what a comparison joins of a side; it is made where there is none yet."""
+    wanted = joined_id(comparison_id, side)
+    with database.write() as connection:
+        if connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == wanted)).scalar() is None:
+            connection.execute(insert_row(tables.dump).values(new_dump(wanted, name=side, path="", status=JOINED)))
+    return wanted
 
 
 def hide_joined(connection: Connection, comparison_id: str) -> list[int]:

@@ -79,23 +79,26 @@ def create_dump(database: Database, *, name: str, path: str, owned: bool = False
     """Register a dump as pending; returns its id."""
     dump_id = secrets.token_hex(5)
     with database.write() as connection:
-        connection.execute(
-            insert_row(tables.dump).values(
-                id=dump_id,
-                name=storable([name])[0],
-                path=storable([path])[0],
-                owned=int(owned),
-                status="pending",
-                steps="[]",
-                ranks="[]",
-                nodes=0,
-                items=0,
-                bytes=0,
-                created=time.time(),
-                problems="[]",
-            )
-        )
+        connection.execute(insert_row(tables.dump).values(new_dump(dump_id, name=name, path=path, owned=owned)))
     return dump_id
+
+
+def new_dump(dump_id: str, *, name: str, path: str, owned: bool = False, status: str = "pending") -> dict[str, Any]:
+    """Columns of a dump of which nothing is known yet."""
+    return {
+        "id": dump_id,
+        "name": storable([name])[0],
+        "path": storable([path])[0],
+        "owned": int(owned),
+        "status": status,
+        "steps": "[]",
+        "ranks": "[]",
+        "nodes": 0,
+        "items": 0,
+        "bytes": 0,
+        "created": time.time(),
+        "problems": "[]",
+    }
 
 
 def change_dump(database: Database, dump_id: str, **values: Any) -> None:

@@ -224,7 +224,8 @@ class Conclusion:
         self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
         amounts = case.context.shape_differs.any() and find_amounts(unit.target, unit.golden, case.context)
-        if case.history.differs or unit.target.ref.joined or unit.golden.ref.joined or amounts:
+        put_together = [ref for ref in (unit.target.ref, unit.golden.ref) if ref.joined or ref.passes]
+        if case.history.differs or put_together or amounts:
             # a split model, or another number of passes, makes calls of its own: those that change no value say nothing
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():

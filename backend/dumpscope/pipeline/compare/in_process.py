@@ -18,8 +18,10 @@ from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef, join_
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
+from dumpscope.parallel.passes.chain import chain_steps
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare.conclusion import conclude
+from dumpscope.pipeline.compare.join_passes import with_joined_passes
 from dumpscope.pipeline.compare.pairs import Pair, compare_pair, lost_rank, nothing_recorded
 from dumpscope.pipeline.compare.unit_store import SpilledUnit, UnitStore, spill
 from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan, nothing_compared, plan_comparison
@@ -137,10 +139,11 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
 
             one, other, _ = join_pair(pair, options, _read, None)
         else:
-            one, other = read_rank(pair.target), read_rank(pair.golden)
+            one, other = (chain_steps([read_rank(ref) for ref in side]) for side in (pair.targets, pair.goldens))
             for dump in (one, other):
                 if not len(dump.nodes):
                     raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
+            (one, other), _ = with_joined_passes(one, other, replace(options, tensors=False), None)
         found.append(preview(one, other, options, step=pair.step, rank=pair.rank))
     return found, plan.joining
 
@@ -166,10 +169,9 @@ def _units(
 ) -> Iterator[Unit | SpilledUnit | Problem]:
     """Every pair's unit, in any order; those of a large comparison lie in a folder of the store."""
     count = workers.count
-    joining = any(isinstance(pair, UnitPair) for pair in pairs)
-    made = store.folder() if joining else None
+    made = store.folder()
     if len(pairs) == 1 and isinstance(pairs[0], RankPair):
-        yield _compare_only(pairs[0], options, workers, progress)
+        yield _compare_only(pairs[0], options, made, workers, progress)
     elif sum(map(_json_bytes, pairs)) < WORTH:
         for pair in pairs:
             yield _compare(pair, options, made, count, workers.all_or_nothing)
@@ -196,33 +198,35 @@ def _units(
                 yield pool.submit(_compare_and_spill, pair, options, made, folder, 1, workers.all_or_nothing).result()
 
 
-def _compare_only(pair: RankPair, options: Options, workers: Workers, progress: Progress) -> Unit | Problem:
-    """One rank: the two sides are read at the same time, then measured with all threads."""
-    read: dict[SideName, RankDump] = {}
+def _compare_only(pair: RankPair, options: Options, made: Path, workers: Workers, progress: Progress) -> Unit | Problem:
+    """One rank: the two sides are read at the same time, then measured with all threads. made: folder for joined tensors"""
+    read: dict[tuple[SideName, RankRef], RankDump] = {}
 
     def load(side: SideName, ref: RankRef) -> RankDump:
-        return read[side] if side in read else read_rank(ref)
+        return read[side, ref] if (side, ref) in read else read_rank(ref)
 
     count = workers.count
     try:
         if count > 1 and workers.processes and _json_bytes(pair) >= WORTH:
             with _pool(1) as pool:
                 other = pool.submit(read_rank, pair.golden)
-                read["target"] = read_rank(pair.target)
-                read["golden"] = other.result()
+                read["target", pair.target] = read_rank(pair.target)
+                read["golden", pair.golden] = other.result()
         else:
-            read["target"], read["golden"] = read_rank(pair.target), read_rank(pair.golden)
+            read["target", pair.target] = read_rank(pair.target)
+            read["golden", pair.golden] = read_rank(pair.golden)
         progress(0.5, say("pipeline.both_sides_read"))
         return compare_pair(
-            pair, options, load, threads=count, progress=lambda done, message: progress(0.5 + done / 2, message)
-        )
+            pair, options, load, folder=made, threads=count,
+            progress=lambda done, message: progress(0.5 + done / 2, message),
+        )  # fmt: skip
     except UnreadableError as error:
         if workers.all_or_nothing:
             raise
         return lost_rank(pair, error)
 
 
-def _compare(pair: Pair, options: Options, made: Path | None, threads: int, all_or_nothing: bool) -> Unit | Problem:
+def _compare(pair: Pair, options: Options, made: Path, threads: int, all_or_nothing: bool) -> Unit | Problem:
     """made: folder for joined tensors"""
     try:
         return compare_pair(pair, options, _read, folder=made, threads=threads)
@@ -233,7 +237,7 @@ def _compare(pair: Pair, options: Options, made: Path | None, threads: int, all_
 
 
 def _compare_and_spill(
-    pair: Pair, options: Options, made: Path | None, folder: Path, threads: int, all_or_nothing: bool
+    pair: Pair, options: Options, made: Path, folder: Path, threads: int, all_or_nothing: bool
 ) -> SpilledUnit | Problem:
     result = _compare(pair, options, made, threads, all_or_nothing)
     return result if isinstance(result, Problem) else spill(result, folder)
@@ -246,7 +250,7 @@ def _json_bytes(pair: Pair) -> int:
     if isinstance(pair, UnitPair):
         refs = (*pair.target.values(), *pair.golden.values(), *pair.reference.values())
     else:
-        refs = (pair.target, pair.golden, pair.reference)
+        refs = (*pair.targets, *pair.goldens, pair.reference)
     for ref in refs:
         if ref is None:
             continue

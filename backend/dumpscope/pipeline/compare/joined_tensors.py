@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +16,14 @@ from dumpscope.domain.records import Float64, RankDump, State, UInt8, item_name
 from dumpscope.errors import Problem, TensorError
 from dumpscope.parallel.orders import Order
 from dumpscope.readers.tensors import tensor_file
+from dumpscope.readers.tensors.members import MEMBER
 from dumpscope.texts import say
 
 Array = np.ndarray[Any, Any]
 _CLOSE: Final = 1e-2
 """Distance, by the magnitude, up to which an element is where it is in the other side's tensor."""
+MOST: Final = 1 << 27
+"""Elements of all passes from which only the last state of a cache is looked at."""
 _CLEAR: Final = 0.1
 """Parts lie in blocks where that brings this share of the elements more to their places."""
 
@@ -38,11 +41,15 @@ def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path | Non
     for item in np.flatnonzero(items.data_name >= 0).tolist():
         name = items.data_names[items.data_name[item]]
         order = orders.get(name)
-        summed = order is not None and (order.dimension is None or order.length is not None)
+        summed = order is not None and order.changes_statistics
         if folder is None and not summed:
             continue
         try:
-            if order is None:
+            if order is None and MEMBER in name:  # one of several tensors of a file
+                made = f"{item}.npy"
+                if folder is not None:
+                    np.save(folder / made, realise(name))
+            elif order is None:
                 made = f"{item}{os.path.splitext(name)[1]}"
                 if folder is not None:
                     _link(name, folder / made)
@@ -75,6 +82,10 @@ def realise(order: Order | str) -> Array:
         if array.dtype.kind not in "fcbiu" or (array.dtype.itemsize < 4 and array.dtype.kind == "f"):
             return array.astype(np.float32)
         return array
+    if order.ends is not None and order.dimension is not None:
+        return _placed(order, order.ends, order.dimension)
+    if order.grown is not None:
+        return _grown(order, order.grown)
     parts = [realise(part) for part in order.parts]
     if order.factor != 1.0:
         parts = [part * np.asarray(order.factor, part.dtype) for part in parts]
@@ -82,10 +93,10 @@ def realise(order: Order | str) -> Array:
         {part.shape[: order.dimension] for part in parts} if order.dimension is not None else {p.shape for p in parts}
     )
     if len(rests) > 1:
-        raise TensorError(
-            say("pipeline.parts_shapes_do_not_go_together", names=", ".join(str(list(part.shape)) for part in parts))
-        )
+        raise TensorError(_unlike(parts))
     whole = sum(parts[1:], start=parts[0]) if order.dimension is None else _joined(parts, order)
+    if order.order is not None and order.dimension is not None and order.blocks == 1:
+        whole = _reordered(whole, order, order.dimension)
     if order.length is not None:
         whole = np.take(whole, range(order.length), axis=order.dimension)
     return whole
@@ -96,6 +107,8 @@ def _joined(parts: list[Array], order: Order) -> Array:
     like. A part of several matrices in one (query, key and value; gate and up; heads or sequences of a batch) holds a part of
     each."""
     dimension = order.dimension or 0
+    if order.blocks > 1:
+        return _continued(parts, dimension, order)
     plain = _interleaved(parts, dimension, 1, zigzag=order.sequence == "zigzag")
     if order.like is None or any(part.shape != parts[0].shape for part in parts):
         return plain
@@ -119,6 +132,97 @@ def _joined(parts: list[Array], order: Order) -> Array:
             if near > most and near >= needed:
                 best, most = found, near
     return best
+
+
+def _continued(parts: list[Array], dimension: int, order: Order) -> Array:
+    """Parts that continue several runs, or, where that looks more like the other side's tensor, lie end to end."""
+    runs = [part.reshape(*part.shape[:dimension], order.blocks, -1, *part.shape[dimension + 1 :]) for part in parts]
+    joined = np.concatenate(runs, axis=dimension + 1)
+    plain = np.concatenate(parts, axis=dimension)
+    if order.order is not None:
+        joined = np.take(joined, order.order, axis=dimension + 1)
+        plain = _reordered(plain, order, dimension)
+    found: Array = joined.reshape(plain.shape)
+    try:
+        pattern = None if order.like is None else realise(order.like)
+    except TensorError:
+        pattern = None
+    if pattern is None or pattern.shape != found.shape or not found.size or found.dtype.kind not in "fiu":
+        return found
+    return plain if _near(plain, pattern) > _near(found, pattern) else found
+
+
+def _reordered(whole: Array, order: Order, dimension: int) -> Array:
+    """The rows of a tensor that are taken; each may take several places along the dimension."""
+    split = whole.reshape(*whole.shape[:dimension], -1, order.times, *whole.shape[dimension + 1 :])
+    taken = np.take(split, order.order or (), axis=dimension)
+    found: Array = taken.reshape(*whole.shape[:dimension], -1, *whole.shape[dimension + 1 :])
+    return found
+
+
+def _grown(order: Order, grown: int) -> Array:
+    """What the passes of a model held of a cache, or made over it. What a pass held otherwise than the last one is shown as that
+    pass held it, the earliest first; places that no pass made are taken from the other side's tensor."""
+    if order.dimension is not None:
+        return _pasted(order, order.dimension, grown)
+    last = realise(order.parts[-1])
+    found: Array = last.copy()
+    if last.size * len(order.parts) > MOST:
+        return found
+    for name in reversed(order.parts[:-1]):
+        part = realise(name)
+        place = (slice(None),) * grown + (slice(part.shape[grown]),)
+        if found[place].shape != part.shape:
+            raise TensorError(_unlike([part, last]))
+        differs = part != last[place]
+        if part.dtype.kind in "fc":
+            differs &= ~(np.isnan(part) & np.isnan(last[place]))
+        found[place] = np.where(differs, part, found[place])
+    return found
+
+
+def _placed(order: Order, ends: Sequence[int], dimension: int) -> Array:
+    """The other side's tensor with what every pass made in its place."""
+    if order.like is None:
+        raise TensorError(_unlike([]))
+    found: Array = realise(order.like).copy()
+    for name, end in zip(order.parts, ends, strict=True):
+        part = realise(name)
+        there = (slice(None),) * dimension + (slice(end, end + 1),)
+        if end >= found.shape[dimension]:
+            break  # this side went on
+        if found[there].shape != part.shape:
+            raise TensorError(_unlike([part, found]))
+        found[there] = part
+    return found
+
+
+def _pasted(order: Order, dimension: int, grown: int) -> Array:
+    parts = [realise(part) for part in order.parts]
+    pattern = realise(order.like) if order.like is not None else None
+    length, width = sum(part.shape[dimension] for part in parts), parts[-1].shape[grown]
+    cut = tuple(
+        slice(length if place == dimension else width if place == grown else None) for place in range(parts[0].ndim)
+    )
+    if pattern is None or pattern.ndim != parts[0].ndim:
+        raise TensorError(_unlike(parts))
+    found = pattern[cut].astype(parts[0].dtype)
+    begin = 0
+    for part in parts:
+        end = begin + part.shape[dimension]
+        there = tuple(
+            slice(begin, end) if place == dimension else slice(part.shape[grown] if place == grown else None)
+            for place in range(part.ndim)
+        )
+        if found[there].shape != part.shape:
+            raise TensorError(_unlike([part, pattern]))
+        found[there] = part
+        begin = end
+    return found
+
+
+def _unlike(parts: Sequence[Array]) -> str:
+    return say("pipeline.parts_shapes_do_not_go_together", names=", ".join(str(list(part.shape)) for part in parts))
 
 
 def _interleaved(parts: list[Array], dimension: int, blocks: int, *, zigzag: bool) -> Array:

@@ -12,7 +12,6 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.errors import ConflictError, Problem
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
-from dumpscope.index.comparisons.joined_dumps import create_joined
 from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.dumps.load_rank import empty_ranks, load_rank, rank_places
 from dumpscope.index.store.database import Database
@@ -40,7 +39,7 @@ def run_comparison(
 ) -> None:
     """Compare all common ranks of the two dumps and store the answer. Starts from nothing, so doing it again is safe.
 
-    folder: takes the tensors of joined ranks, emptied first; without one they are compared by their statistics
+    folder: takes the tensors of joined ranks and passes, emptied first; without one they are compared by their statistics
     Raises ConflictError where a dump is not ready, UnreadableError where no rank can be compared, CancelledError.
     """
     database = work.database
@@ -53,22 +52,20 @@ def run_comparison(
     pairs: Sequence[Pair] = plan.units
     problems = [*sides.problems, *plan.problems]
     options = row.options
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
     if plan.joining is not None:
         if folder is None:
             options = replace(options, tensors=False)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
     else:
         pairs, empty = _without_empty_ranks(database, (row.target, row.golden), plan, sides)
         problems += empty
     if not pairs:
         raise nothing_compared(problems)
     if len(pairs) == 1 and plan.joining is None:  # everything in one place: the unit need not be loaded again
-        call = (comparison_id, options, pairs[0], sides.ids(pairs[0]), problems)
+        call = (comparison_id, options, pairs[0], sides.ids(pairs[0]), folder, problems)
         spread(work, compare_only_rank, [call], progress=progress, cancelled=cancelled)
         return
-    if plan.joining is not None:
-        create_joined(database, comparison_id)
     calls: list[tuple[Any, ...]] = [(comparison_id, options, pair, sides.ids(pair), folder) for pair in pairs]
     found = spread(
         work, compare_stored_pair, calls, progress=lambda done, text: progress(done * MEASURED, text),
@@ -143,8 +140,9 @@ class StoredSides:
 def _refs(pair: Pair, side: SideName) -> Sequence[RankRef]:
     if isinstance(pair, UnitPair):
         return list(pair.ranks_of(side).values())
-    ref = {"target": pair.target, "golden": pair.golden, "reference": pair.reference}[side]
-    return [] if ref is None else [ref]
+    if side == "reference":
+        return [] if pair.reference is None else [pair.reference]
+    return pair.targets if side == "target" else pair.goldens
 
 
 def _without_empty_ranks(

@@ -10,6 +10,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, RankRef
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
+from dumpscope.parallel.passes.chain import chain_steps
 from dumpscope.pipeline.compare.measure import Cancelled, Progress
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.planning.joined_pairs import Load, UnitPair
@@ -39,7 +40,8 @@ def compare_pair(
 
         target, golden, joined = join_pair(pair, options, load, folder)
     else:
-        target, golden = load("target", pair.target), load("golden", pair.golden)
+        target = chain_steps([load("target", ref) for ref in pair.targets])
+        golden = chain_steps([load("golden", ref) for ref in pair.goldens])
     for dump in (target, golden):
         if not len(dump.nodes):  # against it, everything would be an extra call
             raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
@@ -63,6 +65,7 @@ def compare_pair(
         rank=pair.rank,
         options=options,
         reference=reference,
+        folder=None if folder is None else folder / f"passes_step{pair.step}_rank{pair.rank}",
         threads=threads,
         progress=progress,
         cancelled=cancelled,

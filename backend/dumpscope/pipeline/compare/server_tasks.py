@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.options import Options
@@ -19,7 +19,7 @@ from dumpscope.index.comparisons.catalogue import (
     store_answer,
     stored_units,
 )
-from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
+from dumpscope.index.comparisons.joined_dumps import ensure_joined
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_classes, update_opinions
 from dumpscope.index.dumps.catalogue import get_dump
@@ -65,15 +65,20 @@ def compare_stored_pair(
     folder: joined tensors are made below it
     """
     unit = _compare(database, options, pair, ids, folder, progress, cancelled)
-    if isinstance(pair, RankPair):
-        sides = UnitSides(target=ids["target", pair.target], golden=ids["golden", pair.golden])
-    else:
-        target, golden = (
-            store_dump_rank(database, joined_id(comparison_id, side), dump)
-            for side, dump in zip(SIDES, (unit.target, unit.golden), strict=True)
-        )
-        sides = UnitSides(target=target, golden=golden)
-    return store_unit(database, comparison_id, unit, sides), unit.joined
+    return store_unit(
+        database, comparison_id, unit, _store_sides(database, comparison_id, pair, ids, unit)
+    ), unit.joined
+
+
+def _store_sides(database: Database, comparison_id: str, pair: Pair, ids: RankIds, unit: Unit) -> UnitSides:
+    """Where the two sides of a unit are stored: as the ranks that were read, or as what was made of them."""
+
+    def store(side: Literal["target", "golden"], dump: RankDump) -> int:
+        if isinstance(pair, RankPair) and not any(pair.following) and dump.ref.passes is None:
+            return ids[side, pair.target if side == "target" else pair.golden]
+        return store_dump_rank(database, ensure_joined(database, comparison_id, side), dump)
+
+    return UnitSides(target=store("target", unit.target), golden=store("golden", unit.golden))
 
 
 def compare_only_rank(
@@ -82,13 +87,14 @@ def compare_only_rank(
     options: Options,
     pair: RankPair,
     ids: RankIds,
+    folder: Path | None,
     problems: Sequence[Problem],
     *,
     progress: Progress,
     cancelled: Cancelled,
 ) -> None:
-    """Compare, conclude and store a comparison of one rank."""
-    unit = _compare(database, options, pair, ids, None, progress, cancelled)
+    """Compare, conclude and store a comparison of one rank. folder: joined tensors are made below it"""
+    unit = _compare(database, options, pair, ids, folder, progress, cancelled)
     progress(MEASURED, say("pipeline.looking_cause"))
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
@@ -102,7 +108,7 @@ def compare_only_rank(
         problems=problems,
     )
     progress(CONCLUDED, with_early(say("pipeline.storing"), answer.origins[0].node if answer.origins else None))
-    stored = UnitSides(target=ids["target", pair.target], golden=ids["golden", pair.golden])
+    stored = _store_sides(database, comparison_id, pair, ids, unit)
     new = store_unit(database, comparison_id, units[0], stored)
     store_collectives(database, {(pair.step, pair.rank): new}, collectives)
     store_answer(database, comparison_id, answer, units=[new])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
 from dumpscope.pipeline.compare.damage import is_damage
+from dumpscope.pipeline.compare.join_passes import with_joined_passes
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, relate_amounts, tell_other_words
 from dumpscope.pipeline.compare.provisional import first_origin, with_early, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
@@ -34,6 +36,7 @@ def compare_rank(
     rank: int,
     options: Options,
     reference: RankDump | None = None,
+    folder: Path | None = None,
     threads: int = 2,
     progress: Progress = lambda _done, _message: None,
     cancelled: Cancelled = lambda: False,
@@ -41,10 +44,11 @@ def compare_rank(
     """Match, measure and judge one rank of one step. Classes are preliminary until a `Conclusion` has seen all units.
 
     reference: the same rank of an absolute reference
+    folder: takes tensors of passes that are put together; None: these are compared by their statistics
     """
     measured = measure_rank(
-        target, golden, step=step, rank=rank, options=options, reference=reference, threads=threads, progress=progress,
-        cancelled=cancelled,
+        target, golden, step=step, rank=rank, options=options, reference=reference, folder=folder, threads=threads,
+        progress=progress, cancelled=cancelled,
     )  # fmt: skip
     return judge_unit(measured, options.policy)
 
@@ -57,11 +61,13 @@ def measure_rank(
     rank: int,
     options: Options,
     reference: RankDump | None = None,
+    folder: Path | None = None,
     threads: int = 2,
     progress: Progress = lambda _done, _message: None,
     cancelled: Cancelled = lambda: False,
 ) -> MeasuredUnit:
     """Match and measure one rank of one step, see `compare_rank`."""
+    (target, golden), arguments = with_joined_passes(target, golden, options, folder)
     matched = match(target, golden, options)
     context = gather(target, golden, matched.pairs, matched.items)
 
@@ -89,6 +95,9 @@ def measure_rank(
     )  # fmt: skip
     tell_other_words(target, golden, matched.pairs, context, facts)
     relate_amounts(target, golden, context, facts)
+    for own, passed in ((context.target, arguments[0]), (context.golden, arguments[1])):
+        rows = np.flatnonzero(np.isin(own, passed) & np.isin(facts.outcome, (Outcome.SCALAR, Outcome.KIND)))
+        facts.outcome[rows], facts.equal[rows] = Outcome.FORM, -1
     if reference is not None:
         distances = measure_distances(
             target, golden, reference, matched.pairs, matched.items, options, threads=threads, cancelled=cancelled,

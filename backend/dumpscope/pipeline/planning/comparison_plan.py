@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dumpscope.domain.options import Options
@@ -10,6 +10,7 @@ from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.planning.joined_pairs import Load, UnitPair, add_reference_ranks, find_plan, pair_units
+from dumpscope.pipeline.planning.pass_steps import with_passes
 from dumpscope.pipeline.planning.rank_pairs import RankPair, add_reference, pair_ranks
 from dumpscope.texts import part_remedy, say, value_of
 
@@ -43,6 +44,9 @@ def plan_comparison(
     units: list[UnitPair] = []
     if joining is None:
         ranks, missing = pair_ranks(target.ranks, golden.ranks, options)
+        ranks = with_passes(ranks, target.ranks, golden.ranks, options, load)
+        taken = {(ref.step, ref.number) for pair in ranks for side in pair.following for ref in side}
+        missing = [problem for problem in missing if not _is_of(problem, taken)]
     else:
         units, missing = pair_units(joining, target.ranks, golden.ranks, options)
     problems = [*problems, *missing]
@@ -53,6 +57,11 @@ def plan_comparison(
             units, missing = add_reference_ranks(units, reference.ranks)
         problems = [*problems, *missing]
     return ComparisonPlan(joining=joining, ranks=ranks, units=units, problems=problems)
+
+
+def _is_of(problem: Problem, places: Collection[tuple[int, int]]) -> bool:
+    """Whether a problem says that one of these steps and ranks has no partner."""
+    return problem.kind == "missing_rank" and problem.loc in {f"step{step}/rank{rank}" for step, rank in places}
 
 
 def nothing_compared(problems: Sequence[Problem], where: str | None = None) -> UnreadableError:

@@ -13,13 +13,27 @@ from dumpscope.texts import say
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankPair:
-    """One step and rank as the target numbers them, and where both sides (and the reference) lie."""
+    """One step and rank as the target numbers them, and where both sides (and the reference) lie.
+
+    following: further steps of the target and of the golden that are passes of the same request, in their order
+    """
 
     step: int
     rank: int
     target: RankRef
     golden: RankRef
     reference: RankRef | None = None
+    following: tuple[tuple[RankRef, ...], tuple[RankRef, ...]] = ((), ())
+
+    @property
+    def targets(self) -> tuple[RankRef, ...]:
+        """All steps of the target."""
+        return (self.target, *self.following[0])
+
+    @property
+    def goldens(self) -> tuple[RankRef, ...]:
+        """All steps of the golden."""
+        return (self.golden, *self.following[1])
 
 
 def pair_ranks(

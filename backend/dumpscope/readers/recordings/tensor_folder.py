@@ -79,7 +79,7 @@ class _Call:
 
 class TensorFolderFormat(DumpFormat):
     name = LAYOUT
-    traits = Traits(all_arguments=False, bare_modules=True)
+    traits = Traits(all_arguments=False, bare_modules=True, steps_are_passes=True)
     file_words = say("readers.file_of_tensors")
     no_rerun = say("readers.tensor_files_hold_no_calls")
 

@@ -1,0 +1,200 @@
+"""Finds the passes of a model in a dump: which call belongs to which pass, and what data each pass took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.records import Direction, Int32, Kind, NodeKind, RankDump, Role
+from dumpscope.parallel.columns import keep_entries
+from dumpscope.parallel.evidence import WEIGHTED, fingerprint
+from dumpscope_format import naming
+
+ONCE: Final = -1
+"""Pass of an entry that belongs to none: an optimizer, what runs when all passes have ended."""
+MOST: Final = 4096
+"""Passes that are put together at most."""
+_OUTSIDE: Final = ("optimizer", "clip_grad")
+"""Entries of the tree that are no modules; calls below them belong to no pass."""
+_TAKEN: Final = (Role.INPUT, Role.KWARG)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """of: pass of every entry of the tree, ONCE for what is made once
+    data: of every pass, the item that holds its data; made: what its first call made of that, -1: none
+    turns: of every parameters_grad node, which firing of its parameter it is, from 0; -1 for other nodes"""
+
+    count: int
+    of: Int32
+    data: tuple[int, ...]
+    made: tuple[int, ...]
+    turns: Int32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    kind: str
+    direction: str
+    label: str
+    index: int
+
+
+def glance(dump: RankDump) -> list[tuple[int, ...]]:
+    """Shapes of the data of every pass, as far as the first module tells, or the first call with a weight in a dump without
+    modules. Cheap: it decides whether anything else is looked at."""
+    nodes = dump.nodes
+    ran = (nodes.kind == NodeKind.MODULE) & (nodes.direction == Direction.FORWARD) & (nodes.index < naming.AGAIN)
+    modules = np.flatnonzero(ran)
+    if len(modules):
+        modules = modules[np.argsort(dump.tree.order[modules], kind="stable")]
+        anchors = modules[nodes.label[modules] == nodes.label[modules[0]]].tolist()
+    else:
+        anchors = _first_calls(dump)
+    data = [_find_data(dump, node, _TAKEN) for node in anchors[:MOST]]
+    data = data if min(data, default=-1) >= 0 else [_find_data(dump, node, (Role.OUTPUT,)) for node in anchors[:MOST]]
+    return shapes_of(dump, [item for item in data if item >= 0])
+
+
+def find_passes(dump: RankDump) -> Passes | None:
+    """The passes of a dump, one if its model ran once. None where modules ran another number of times than the first one, or
+    nothing tells where a pass begins, or what data it took."""
+    entries = [
+        _Entry(kind=kind, direction=direction, label=label, index=index)
+        for kind, direction, label, index, _prefix in map(naming.split, dump.tree.names)
+    ]
+    in_time = np.argsort(dump.tree.order, kind="stable").tolist()
+    ran = [entry for entry in in_time if _is_module(entries[entry])]
+    if ran:
+        times = Counter(entries[entry].label for entry in ran)
+        anchors = [entry for entry in ran if entries[entry].label == entries[ran[0]].label]
+        if Counter(times.values()).most_common(1)[0][0] != len(anchors):
+            return None
+    else:
+        anchors = _first_calls(dump)
+    if not 0 < len(anchors) <= MOST:
+        return None
+    data = [_find_data(dump, entry, _TAKEN) for entry in anchors]
+    made = [_find_data(dump, entry, (Role.OUTPUT,)) for entry in anchors]
+    of = _assign(dump, entries, in_time, anchors)
+    return Passes(count=len(anchors), of=of, data=tuple(data), made=tuple(made), turns=_turns(dump, entries))
+
+
+def _first_calls(dump: RankDump) -> list[int]:
+    """The nodes of the first function that takes a weight, by the same weight as in its first call, in the order of time."""
+    nodes, items = dump.nodes, dump.items
+    weighted = np.array([label.rpartition(".")[2] in WEIGHTED for label in nodes.labels] + [False])[nodes.label]
+    weighted &= (nodes.kind == NodeKind.API) & (nodes.direction == Direction.FORWARD) & (nodes.index < naming.AGAIN)
+    calls = np.flatnonzero(weighted)
+    if not len(calls):
+        return []
+    calls = calls[np.argsort(dump.tree.order[calls], kind="stable")]
+    calls = calls[nodes.label[calls] == nodes.label[calls[0]]]
+    second = np.array([path == "1" for path in items.paths] + [False])[items.path]
+    held = np.flatnonzero(second & (items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0))
+    weights = dict(zip(items.node[held].tolist(), held.tolist(), strict=True))
+    prints = [fingerprint(dump, weights[call]) if call in weights else None for call in calls.tolist()]
+    return [call for call, one in zip(calls.tolist(), prints, strict=True) if one is not None and one == prints[0]]
+
+
+def _is_module(entry: _Entry) -> bool:
+    """Whether a module ran forward, for the first time: activation checkpointing runs some again."""
+    return entry.kind == "module" and entry.direction == "forward" and entry.index < naming.AGAIN
+
+
+def members(dump: RankDump, passes: Passes) -> list[RankDump]:
+    """A dump of every pass, each with what is made once."""
+    of = passes.of.copy()
+    fired = np.flatnonzero(passes.turns >= 0)
+    of[fired] = np.minimum(passes.turns[fired], passes.count - 1)
+    once = of == ONCE
+    return [keep_entries(dump, once | (of == number)) for number in range(passes.count)]
+
+
+def _find_data(dump: RankDump, entry: int, roles: Collection[int]) -> int:
+    """The first tensor that a call received, or made: of its own record, else of the first call in it; -1 where there is none."""
+    items, nodes = dump.items, len(dump.nodes)
+    inside = [entry] if entry < nodes else np.flatnonzero(dump.tree.parent[:nodes] == entry).tolist()
+    for node in inside:
+        first, end = np.searchsorted(items.node, [node, node + 1]).tolist()
+        for item in range(first, end):
+            if items.kind[item] == Kind.TENSOR and items.role[item] in roles and items.shape[item] >= 0:
+                return item
+    return -1
+
+
+def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], anchors: Sequence[int]) -> Int32:
+    """The pass of every entry. A forward call belongs to the pass whose module ran before it; what precedes that module in the
+    first pass precedes it in the others as well. A backward call follows its forward call."""
+    place = {entry: number for number, entry in enumerate(in_time)}
+    begins = [place[anchor] for anchor in anchors]
+    words = [(entries[entry].direction, entries[entry].label) for entry in in_time]
+    before = words[: begins[0]][::-1]
+    first = [0]
+    for begin, floor in zip(begins[1:], begins, strict=False):
+        pairs = zip(before, words[floor + 1 : begin][::-1], strict=False)
+        first.append(begin - len(list(takewhile(lambda pair: pair[0] == pair[1], pairs))))
+    of = np.full(len(entries), ONCE, np.int32)
+    parents = dump.tree.parent.tolist()
+    outside = _below_outside(dump, in_time, parents)
+    calls: dict[tuple[str, str, int], int] = {}
+    backward = (place[entry] for entry in in_time if entries[entry].direction == "backward")
+    last_backward = max(backward, default=len(in_time))
+    number, latest = 0, 0
+    for moment, entry in enumerate(in_time):
+        while number + 1 < len(first) and moment >= first[number + 1]:
+            number += 1
+        one = entries[entry]
+        if outside[entry] or one.kind == "gradient":
+            continue
+        known = calls.get((one.kind, one.label, naming.first_index(one.index)))
+        if one.direction == "backward":
+            above = parents[entry]
+            latest = known if known is not None else int(of[above]) if above >= 0 and of[above] != ONCE else latest
+            of[entry] = latest
+        elif one.index >= naming.AGAIN and known is not None:
+            of[entry] = known
+        elif moment <= last_backward:
+            of[entry] = number
+            calls[one.kind, one.label, one.index] = number
+    return of
+
+
+def _below_outside(dump: RankDump, in_time: Sequence[int], parents: Sequence[int]) -> list[bool]:
+    found = [name in _OUTSIDE for name in dump.tree.names]
+    for entry in in_time:  # parents before children
+        found[entry] = found[entry] or (parents[entry] >= 0 and found[parents[entry]])
+    return found
+
+
+def _turns(dump: RankDump, entries: Sequence[_Entry]) -> Int32:
+    """A parameter whose gradient was recorded once holds the sum of all passes."""
+    fired: dict[str, list[int]] = {}
+    for node in range(len(dump.nodes)):
+        if entries[node].kind == "gradient":
+            fired.setdefault(entries[node].label, []).append(node)
+    turns = np.full(len(dump.nodes), -1, np.int32)
+    for nodes in fired.values():
+        if len(nodes) > 1:
+            turns[nodes] = np.arange(len(nodes))
+    return turns
+
+
+def find_named(dump: RankDump, passes: Passes, names: Collection[str]) -> list[int]:
+    """Of every pass, the first tensor that was recorded under one of these names; [] where a pass lacks it."""
+    items, nodes = dump.items, dump.nodes
+    words = [(label.rpartition(".")[0] or label).rpartition(".")[2] for label in nodes.labels]
+    named = np.array([word in names for word in words] + [False])[nodes.label]
+    found: dict[int, int] = {}
+    for item in np.flatnonzero(named[items.node] & (items.kind == Kind.TENSOR)).tolist():
+        found.setdefault(int(passes.of[items.node[item]]), item)
+    return [found[number] for number in range(passes.count)] if found.keys() >= set(range(passes.count)) else []
+
+
+def shapes_of(dump: RankDump, items: Sequence[int]) -> list[tuple[int, ...]]:
+    return [dump.items.shapes[code] for code in dump.items.shape[list(items)].tolist()]

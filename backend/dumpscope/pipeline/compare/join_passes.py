@@ -1,0 +1,86 @@
+"""Sides that computed the same data in another number of passes: each becomes a dump of one pass, and its tensors are made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import Int64, RankDump
+from dumpscope.errors import UnreadableError
+from dumpscope.match import match
+from dumpscope.parallel.aligned import Aligned, align_members
+from dumpscope.parallel.members import with_full_paths
+from dumpscope.parallel.passes.join import join_passes
+from dumpscope.parallel.passes.relation import Relation
+from dumpscope.parallel.passes.split import Passes, glance, members
+from dumpscope.parallel.passes.ways import Pieces
+from dumpscope.pipeline.compare.joined_tensors import make_tensors
+from dumpscope.pipeline.planning.pass_relation import find_relation
+
+Sides = tuple[RankDump, RankDump]
+Arguments = tuple[Int64, Int64]
+"""Items of the target and of the golden that say how much a pass took."""
+_NOTHING: Final = np.empty(0, np.int64)
+
+
+def with_joined_passes(
+    target: RankDump, golden: RankDump, options: Options, folder: Path | None
+) -> tuple[Sides, Arguments]:
+    """Both sides, each with its passes put together where one of them computed in other passes what the other did; and the
+    arguments that differ for that reason.
+
+    folder: their tensors are made in it, None: none are, and without `options.tensors` none is read
+    """
+    as_they_are = (target, golden), (_NOTHING, _NOTHING)
+    seen = glance(target), glance(golden)
+    if seen[0] == seen[1] or max(map(len, seen)) < 2:
+        return as_they_are
+    found = find_relation(target, golden)
+    if found is None:
+        return as_they_are
+    relation, passes = found
+    try:
+        return _join((target, golden), passes, relation, options, folder)
+    except UnreadableError:  # the passes did not run the same calls
+        return as_they_are
+
+
+def _join(
+    sides: Sides, passes: tuple[Passes, Passes], relation: Relation, options: Options, folder: Path | None
+) -> tuple[Sides, Arguments]:
+    """Raises UnreadableError where the passes of a side did not run the same calls."""
+    many = [one.count > 1 or own is not None for one, own in zip(passes, relation.orders, strict=True)]
+    full = [with_full_paths(side) for side in sides]
+    aligned: list[Aligned | None] = [
+        align_members(members(side, one)) if several else None
+        for side, one, several in zip(full, passes, many, strict=True)
+    ]
+    firsts = [side if one is None else one.base for side, one in zip(full, aligned, strict=True)]
+    pairs = match(firsts[0], firsts[1], options).items
+    both = (pairs.target >= 0) & (pairs.golden >= 0)
+    pieces = []
+    for number, (own, there) in enumerate(((pairs.target, pairs.golden), (pairs.golden, pairs.target))):
+        partner = np.full(len(firsts[number].items), -1, np.int64)
+        partner[own[both]] = there[both]
+        pieces.append(
+            Pieces(dump=firsts[number], aligned=aligned[number], partner=partner, sizes=relation.sizes[number])
+        )
+    tensors = folder is not None and options.tensors and all(len(side.items.data_names) for side in sides)
+    made, arguments = list(sides), [_NOTHING, _NOTHING]
+    for number, word in enumerate(("target", "golden")):
+        if many[number]:
+            whole = join_passes(pieces[number], pieces[1 - number], relation, golden=number == 1)
+            place = folder / word if folder is not None and tensors else None
+            wanted = whole.dump if options.tensors else _without_tensors(whole.dump)
+            made[number] = make_tensors(wanted, whole.orders, place)
+            arguments[number] = whole.arguments
+    return (made[0], made[1]), (arguments[0], arguments[1])
+
+
+def _without_tensors(dump: RankDump) -> RankDump:
+    items = replace(dump.items, data_name=np.full(len(dump.items), -1, np.int32), data_names=[])
+    return replace(dump, items=items)
