@@ -18,11 +18,11 @@ interface Catalogue {
 const FOLDER = resolve(import.meta.dirname, "../../backend/dumpscope/texts");
 const PREFIX = "virtual:texts/";
 /**
- * Sections of the server's sentences that the answer is said with: causes, advice, settings, what was not judged. All others come behind it, with the
+ * Sections of the server's sentences that the answer is said with: causes, advice, settings that differ, what was not judged. All others come behind it, with the
  * parts that show them; until then an error or a problem is told in English.
  */
 const ANSWERS =
-  /^(?:advice|amounts|argument|count|counted|coverage|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
+  /^(?:advice|amounts|argument|count|counted|coverage|inputs|item|origin|own|part|setting(?!\.note)|shown|side|suspect)\./;
 
 export function texts(): Plugin {
   return {
