@@ -22,7 +22,10 @@ const PREFIX = "virtual:texts/";
  * parts that show them; until then an error or a problem is told in English.
  */
 const ANSWERS =
-  /^(?:advice|amounts|argument|count|counted|coverage|inputs|item|origin|own|part|setting(?!\.note)|shown|side|suspect)\./;
+  /^(?:advice|amounts|argument|count|counted|coverage|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
+
+/** What a recorder says of its own dump, which is rare, comes behind them too. */
+const RARE = /^setting\.note\./;
 
 export function texts(): Plugin {
   return {
@@ -44,7 +47,9 @@ export function take({ said, ui, ...words }: Catalogue, language: string, first:
   const isFirst = firstTexts();
   const page = pick(ui, "", (key) => isFirst(key) === first) ?? {};
   if (language === "en") return { ui: page };
-  const sentences = Object.fromEntries(Object.entries(said).filter(([key]) => ANSWERS.test(key) === first));
+  const sentences = Object.fromEntries(
+    Object.entries(said).filter(([key]) => (ANSWERS.test(key) && !RARE.test(key)) === first),
+  );
   return { ui: page, said: sentences, ...(first ? {} : words) };
 }
 

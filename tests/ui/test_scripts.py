@@ -67,6 +67,7 @@ def test_the_answer_is_said_with_the_sentences_that_come_first(server: Server, d
     )
     shown = [summary["settings_said"], (summary["coverage"] or {}).get("first"), origins, suspects]
     assert {one.split(".")[0] for one in ids(shown)} <= set(sections.split("|"))
+    assert not any(one.startswith("setting.note.") for one in ids(shown))
 
 
 def ids(part: Any) -> Iterator[str]:
