@@ -35,7 +35,7 @@ def spill(unit: Unit, folder: Path) -> SpilledUnit:
     """Write a unit into the folder of a store. Raises DumpscopeError where the disk is full."""
     file = folder / f"step{unit.step}_rank{unit.rank}"
     try:
-        with file.open("xb") as stream:
+        with file.open("wb") as stream:  # over what a worker left that was killed
             pickle.dump(unit, stream, protocol=pickle.HIGHEST_PROTOCOL)
     except OSError as error:
         raise _disk_full(error, str(folder)) from error
