@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, Route
 
 from ui.conftest import Server
 from ui.driving import finished
@@ -97,3 +97,23 @@ def test_a_chain_of_three_thousand_modules_is_shown_to_its_end(watched: Watched,
     assert latency(page, toggle.click, closed, level(0)) < allowed(page, LATENCY)
     toggle.click()
     expect(item(tree, level(1))).to_be_visible()
+
+
+def test_the_tree_stays_where_the_reader_went_before_the_selected_call_was_read(watched: Watched, forest: str) -> None:
+    page = watched.page
+    page.goto(f"{forest}?n={END_OF_CHAIN}")
+    tree = page.get_by_test_id("tree")
+    expect(item(tree, END_OF_CHAIN)).to_be_in_viewport()
+    nearest = f"Module.deep{CHAIN - 1}.Block.forward.0"
+    held: list[Route] = []
+    page.route(f"**/nodes/{nearest}?*", lambda route: held.append(route))
+    page.keyboard.press("u")
+    expect(item(tree, nearest)).to_have_attribute("aria-selected", "true")
+    tree.press("Home")
+    expect(item(tree, WIDE)).to_be_in_viewport()
+    while not held:
+        page.wait_for_timeout(20)
+    with page.expect_response(lambda reply: nearest in reply.url and "reveal=" in reply.url):
+        held.pop().continue_()
+    page.wait_for_timeout(300)
+    expect(item(tree, WIDE)).to_be_in_viewport()

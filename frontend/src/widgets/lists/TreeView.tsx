@@ -97,7 +97,7 @@ export function TreeView({
   // Once for every request: a row that is closed and opened again around the node does not lead to it again.
   const followed = useRef<readonly number[] | null>(null);
   useEffect(() => {
-    if (revealed < 0 || followed.current === way) return;
+    if (revealed < 0 || way.length === 0 || followed.current === way) return;
     followed.current = way;
     setCursorKey(lines[revealed]?.key ?? null);
     const element = box.current;
@@ -159,12 +159,8 @@ export function TreeView({
     latest.current(line);
   }, []);
 
-  const leave = () => {
-    followed.current = way;
-    stay();
-  };
   const move = (index: number) => {
-    leave();
+    stay();
     const clamped = Math.max(0, Math.min(lines.length - 1, index));
     setCursorKey(lines[clamped]?.key ?? null);
     virtual.scrollToIndex(clamped, { align: "auto" });
@@ -241,8 +237,8 @@ export function TreeView({
       aria-label={label}
       aria-activedescendant={cursor >= 0 ? `${idBase}-${cursor}` : undefined}
       onKeyDown={press}
-      onPointerDown={leave}
-      onWheel={leave}
+      onPointerDown={stay}
+      onWheel={stay}
       data-testid="tree"
     >
       <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="none">

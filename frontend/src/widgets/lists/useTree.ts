@@ -24,8 +24,10 @@ interface State {
   unfolded: ReadonlySet<string>;
   /** Entries from the top down to a node that must be made visible; empty when there is nothing to reveal. */
   path: readonly number[];
-  /** The last path that the view is to follow. */
+  /** The last path that the view is to follow; empty when the reader has gone elsewhere. */
   way: readonly number[];
+  /** The view is to follow the path of the selected node when it is known. */
+  followed: boolean;
   problem: unknown;
 }
 
@@ -36,6 +38,7 @@ const EMPTY: State = {
   unfolded: new Set(),
   path: NOWHERE,
   way: NOWHERE,
+  followed: true,
   problem: null,
 };
 
@@ -46,7 +49,9 @@ type Step =
   | { type: "levels"; levels: TreeLevels["levels"] }
   | { type: "toggle"; entry: number; open?: boolean }
   | { type: "unfold"; id: string }
-  | { type: "reveal"; path: readonly number[]; followed: boolean }
+  | { type: "follow" }
+  | { type: "stay" }
+  | { type: "reveal"; path: readonly number[] }
   | { type: "problem"; problem: unknown };
 
 function reduce(state: State, step: Step): State {
@@ -77,11 +82,15 @@ function reduce(state: State, step: Step): State {
     }
     case "unfold":
       return { ...state, unfolded: new Set([...state.unfolded, step.id]) };
+    case "follow":
+      return state.followed ? state : { ...state, followed: true };
+    case "stay":
+      return state.followed || state.way !== NOWHERE ? { ...state, followed: false, way: NOWHERE } : state;
     case "reveal":
       return {
         ...state,
         path: step.path,
-        way: step.followed ? step.path : state.way,
+        way: state.followed ? step.path : state.way,
         expanded: new Set([...state.expanded, ...step.path.slice(0, -1)]),
       };
     case "problem":
@@ -94,7 +103,7 @@ export interface TreeModel {
   problem: unknown;
   /** Index of the line of the revealed node, -1 while it is not loaded. */
   revealed: number;
-  /** Another one with every request to reveal a node that the view is to follow. */
+  /** Another one with every request to reveal a node that the view is to follow; empty when it is to stay. */
   way: readonly number[];
   /** The reader has gone elsewhere: a node that is still being looked up does not take the view back. */
   stay: () => void;
@@ -105,13 +114,19 @@ export interface TreeModel {
   retry: () => void;
 }
 
-/** `version` changes when the server's counts have (a policy was set); loaded branches are then read again. */
+/**
+ * The tree with the way to the selected node.
+ *
+ * `version` changes when the server's counts have (a policy was set); loaded branches are then read again. `now` is the
+ * selection as it is at once where `selected` comes a moment later: who goes elsewhere in between is not taken back.
+ */
 export function useTree(
   noun: Noun,
   id: string,
   unit: Unit | null,
   selected: string | null,
   version: string,
+  now: string | null = selected,
 ): TreeModel {
   const [state, dispatch] = useReducer(reduce, EMPTY);
   const unitKey = unit ? `${unit.step}/${unit.rank}` : "";
@@ -189,14 +204,14 @@ export function useTree(
   }, [lines, load, unit, problem]);
 
   // The path to the selected node; each level is loaded with its neighbouring rows.
-  const followed = useRef(true);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with any of these the reader is led to the selected node again
+  useEffect(() => dispatch({ type: "follow" }), [noun, id, unitKey, now, version]);
   const known = useRef(branches);
   known.current = branches;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed
   useEffect(() => {
     if (!unit || !selected) return;
     let gone = false;
-    followed.current = true;
     const wanted = () => !gone;
     const reveal = async () => {
       const path = await retryUntilReachable(() => fetchReveal(noun, id, unit, selected), wanted);
@@ -210,8 +225,8 @@ export function useTree(
       return path;
     };
     reveal()
-      .then((path) => !gone && dispatch({ type: "reveal", path, followed: followed.current }))
-      .catch(() => !gone && dispatch({ type: "reveal", path: NOWHERE, followed: false }));
+      .then((path) => !gone && dispatch({ type: "reveal", path }))
+      .catch(() => !gone && dispatch({ type: "reveal", path: NOWHERE }));
     return () => {
       gone = true;
     };
@@ -228,9 +243,7 @@ export function useTree(
     problem,
     revealed,
     way,
-    stay: useCallback(() => {
-      followed.current = false;
-    }, []),
+    stay: useCallback(() => dispatch({ type: "stay" }), []),
     toggle: useCallback(
       (entry, open) => dispatch({ type: "toggle", entry, ...(open === undefined ? {} : { open }) }),
       [],

@@ -27,7 +27,14 @@ export function TreePanel() {
   const { failing } = useUnitPrecheck(comparison.id, unit);
   const [text, setText] = useState("");
   const query = useDebounced(text.trim(), 250);
-  const tree = useTree("comparisons", comparison.id, unit, followed, `${comparison.policy}/${comparison.job}`);
+  const tree = useTree(
+    "comparisons",
+    comparison.id,
+    unit,
+    followed,
+    `${comparison.policy}/${comparison.job}`,
+    selected,
+  );
   // What is drawn is asked about, a moment after it stands still.
   const [drawn, setDrawn] = useState<readonly number[]>([]);
   const { shown } = useSuspects();
