@@ -35,6 +35,8 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
   // For a scaled list the exact position is kept as well: one pixel of the element is several of the list.
   const [spot, setSpot] = useState({ top: 0, scroll: 0 });
   const top = useRef(0);
+  /** The row that was made visible last and where that left the element; -1 once the reader has scrolled. */
+  const held = useRef({ index: -1, scroll: 0 });
   const extent: ListExtent = { count, row, view };
   const latest = useRef(extent);
   latest.current = extent;
@@ -48,6 +50,7 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
       const now = { ...latest.current, view: box.clientHeight };
       top.current = clampTop(now, wanted);
       box.scrollTop = Math.round(scrollForTop(now, top.current));
+      held.current.scroll = box.scrollTop;
       settle(box);
     },
     [settle],
@@ -55,10 +58,18 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
 
   useLayoutEffect(() => {
     if (!element) return;
-    const measure = () => setView(element.clientHeight);
+    const measure = () => {
+      const view = element.clientHeight;
+      // What comes above the list makes it lower: the row that was made visible stays so.
+      const { index } = held.current;
+      const wanted = index < 0 || view === 0 ? null : topToShow({ ...latest.current, view }, top.current, index);
+      if (wanted !== null) move(element, wanted);
+      setView(view);
+    };
     const scroll = () => {
       const now = latest.current;
       const here = element.scrollTop;
+      if (Math.abs(here - held.current.scroll) > 1) held.current.index = -1;
       const atEnd = here <= 0 || here >= element.scrollHeight - element.clientHeight - 1;
       if (atEnd || !isScaled(now) || Math.abs(here - scrollForTop(now, top.current)) > 1)
         top.current = topAtScroll(now, here);
@@ -67,6 +78,7 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
     const wheel = (event: WheelEvent) => {
       if (!isScaled(latest.current) || event.ctrlKey || event.deltaY === 0) return;
       event.preventDefault();
+      held.current.index = -1;
       const unit = event.deltaMode === 1 ? row : event.deltaMode === 2 ? element.clientHeight : 1;
       move(element, top.current + event.deltaY * unit);
     };
@@ -89,6 +101,7 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
       const view = latest.current.view || element.clientHeight;
       const wanted = topToShow({ ...latest.current, view }, top.current, index);
       if (wanted !== null) move(element, wanted);
+      held.current.index = index;
     },
     [element, move],
   );
