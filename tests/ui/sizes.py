@@ -134,12 +134,15 @@ def _repeat(connection: Connection, unit: int, new: int, pairs: int) -> None:
     }
     place = {
         "id": f"id - {old} + {base} + {further_place}",
-        "parent": f"CASE WHEN parent < 0 THEN -{new} ELSE parent - {old} + {base} + {further_place} END",
         "seq": f"seq + {further_place}",
         "pair": f"pair + {further}",
     }
     for number in range(-(-pairs // count)):
         wanted = min(count, pairs - number * count)
+        lost = f"(SELECT up.pair FROM place AS up WHERE up.id = place.parent) >= {wanted}" if wanted < count else "FALSE"
+        place["parent"] = (
+            f"CASE WHEN parent < 0 OR {lost} THEN -{new} ELSE parent - {old} + {base} + {further_place} END"
+        )
         for table, changed, source, kept in (
             (tables.node_pair, node_pair, "node_pair JOIN parts USING (id)", f"id < {old + wanted}"),
             (tables.place, place, "place", f"(pair IS NULL OR pair < {wanted})"),
