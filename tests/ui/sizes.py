@@ -139,7 +139,9 @@ def _repeat(connection: Connection, unit: int, new: int, pairs: int) -> None:
     }
     for number in range(-(-pairs // count)):
         wanted = min(count, pairs - number * count)
-        lost = f"(SELECT up.pair FROM place AS up WHERE up.id = place.parent) >= {wanted}" if wanted < count else "FALSE"
+        lost = (
+            f"(SELECT up.pair FROM place AS up WHERE up.id = place.parent) >= {wanted}" if wanted < count else "FALSE"
+        )
         place["parent"] = (
             f"CASE WHEN parent < 0 OR {lost} THEN -{new} ELSE parent - {old} + {base} + {further_place} END"
         )

@@ -106,7 +106,7 @@ def test_the_tree_stays_where_the_reader_went_before_the_selected_call_was_read(
     expect(item(tree, END_OF_CHAIN)).to_be_in_viewport()
     nearest = f"Module.deep{CHAIN - 1}.Block.forward.0"
     held: list[Route] = []
-    page.route(f"**/nodes/{nearest}?*", lambda route: held.append(route))
+    page.route(f"**/nodes/{nearest}?*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright notes the handler in it
     page.keyboard.press("u")
     expect(item(tree, nearest)).to_have_attribute("aria-selected", "true")
     tree.press("Home")
