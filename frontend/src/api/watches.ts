@@ -1,8 +1,8 @@
 /** Watched folders: which there are, and what a screen changes about them. */
-import { type InfiniteData, type Query, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { api, readReply } from "./client";
-import type { Dump, Page, Watch, WatchSide } from "./types";
+import type { Watch, WatchSide } from "./types";
 
 const POLL_MS = 2000;
 
@@ -12,7 +12,7 @@ export interface WatchPair {
   side: WatchSide;
 }
 
-/** All watched folders; lists of dumps and comparisons are read again when something about one has changed. */
+/** All watched folders; lists of dumps and comparisons are read again when they come and when something about one has changed. */
 export function useWatches() {
   const client = useQueryClient();
   const query = useQuery({
@@ -21,27 +21,19 @@ export function useWatches() {
     refetchInterval: ({ state }) => (state.data && state.data.items.length > 0 ? POLL_MS : false),
   });
   const rows = query.data?.items;
-  const before = useRef(rows);
+  const before = useRef<readonly Watch[]>([]);
   useEffect(() => {
-    if (before.current !== undefined && before.current !== rows) {
-      void client.invalidateQueries({ queryKey: ["dumps", "list"] });
-      void client.invalidateQueries({ queryKey: ["comparisons", "list"] });
-    }
+    if (rows === undefined || (rows.length === 0 && before.current.length === 0)) return;
+    if (rows !== before.current) for (const noun of ["dumps", "comparisons"]) void readAgain(client, [noun, "list"]);
     before.current = rows;
   }, [rows, client]);
-  // A list that was asked for before a change may come after the watches that tell of it.
-  const { data, dataUpdatedAt } = query;
-  useEffect(() => {
-    if (data === undefined) return;
-    const told = new Map(data.items.map((watch) => [watch.dump, JSON.stringify(watch)]));
-    const isOld = ({ state }: Query) =>
-      state.dataUpdatedAt <= dataUpdatedAt &&
-      (state.data as InfiniteData<Page<Dump>> | undefined)?.pages.some((page) =>
-        page.items.some((dump) => told.has(dump.id) && told.get(dump.id) !== JSON.stringify(dump.watch)),
-      ) === true;
-    void client.invalidateQueries({ queryKey: ["dumps", "list"], predicate: isOld });
-  }, [data, dataUpdatedAt, client]);
   return query;
+}
+
+/** A first reply that is still on its way is not waited for: it may be older than what asks for another. */
+async function readAgain(client: QueryClient, queryKey: readonly string[]): Promise<void> {
+  await client.cancelQueries({ queryKey, predicate: ({ state }) => state.data === undefined });
+  await client.invalidateQueries({ queryKey });
 }
 
 function useWatchChange<In>(change: (input: In) => Promise<unknown>) {
