@@ -7,11 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dumpscope.cli.commands.info import info
 from dumpscope.readers import discover, read_rank
 from pipeline.comparing import compare
+from pipeline.written_runs import Recording, random
 
 
 def told(source: Path, made: Path, **changes: Any) -> Path:
@@ -50,6 +52,41 @@ def test_runs_set_up_alike_have_no_word_on_it_and_the_origin_stays(dumps: Path, 
     answer, _ = compare(target, golden)
     assert answer.settings == []
     assert [origin.node for origin in answer.origins] == [origin.node for origin in plain.origins] != []
+
+
+RUN: dict[str, Any] = {"versions": {"torch": "2.5.1", "python": "3.11"}, "devices": ["cpu x8"], "seeds": {"seed": 1}}
+
+
+@pytest.mark.parametrize(
+    ("call", "changes", "confidence", "word"),
+    [
+        (0, {}, 0.85, ""),
+        (0, {"versions": {"torch": "2.5.1", "python": "3.9"}, "seeds": {"seed": 2}}, 0.85, ""),
+        (2, {"versions": {"torch": "2.4.0", "python": "3.11"}}, 0.34, "other versions, devices or switches"),
+        (2, {"devices": ["npu x8"]}, 0.34, "other versions, devices or switches"),
+        (0, None, 0.59, "no other call of its kind gave the same bits"),
+        (2, None, 0.85, ""),
+    ],
+    ids=["the same", "another seed", "another torch", "another device", "nothing known", "its kind was equal"],
+)
+def test_differing_hashes_prove_as_much_as_equal_bits_were_due(
+    tmp_path: Path, call: int, changes: dict[str, Any] | None, confidence: float, word: str
+) -> None:
+    def written(name: str, ulp: bool, more: dict[str, Any]) -> Path:
+        run = Recording(tmp_path / name, hashes=True)
+        for number in range(3):
+            y = np.tanh(x := random(number, 16, 32))
+            if ulp and number == call:
+                y[3, 4] = np.nextafter(y[3, 4], np.float32(2))
+            run.call(f"Functional.tanh.{number}.forward", [x], [y])
+        if changes is not None:
+            (run.folder / "run.json").write_text(json.dumps({**RUN, **more}))
+        return run.done()
+
+    (origin,) = compare(written("t", True, changes or {}), written("g", False, {}))[0].origins
+    assert (origin.node, origin.confidence) == (f"Functional.tanh.{call}.forward", confidence)
+    assert word in origin.evidence
+    assert ("Only hashes are stored" in origin.evidence) == bool(word)
 
 
 def test_a_damaged_run_json_costs_nothing_but_itself(dumps: Path, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ OWN_SENTENCE: Final = ("precision", "risk_level", "data_mode")
 """Settings of a dump that have advice of their own."""
 _HARMLESS: Final = ("python",)
 """Versions of what computes nothing."""
+_NO_KERNELS: Final = (*_HARMLESS, "numpy")
+"""Versions of what computes nothing in a model."""
 _EVERYWHERE: Final = ("deterministic_algorithms", "float32_matmul_precision", "default_dtype")
 _PROCESSOR: Final = ("threads", "cpu_capability")
 """Switches that matter only on the processor. Those that stand in neither tuple matter only on accelerators."""
@@ -162,6 +164,19 @@ def find_run_differences(target: Run | None, golden: Run | None) -> list[Phrase]
             out.append(phrase(f"setting.{name}", target=target.settings[name], golden=golden.settings[name]))
     others = [name for name in settings if name not in OWN_SENTENCE]
     return [*out, *_describe_group("selection", target.settings, golden.settings, others)]
+
+
+def have_other_kernels(target: Run | None, golden: Run | None) -> bool:
+    """Whether the runs tell of versions, devices or switches with which equal bits cannot be expected of the same call."""
+    if target is None or golden is None:
+        return False
+    versions = (name for name in _common_names(target.versions, golden.versions) if name not in _NO_KERNELS)
+    numerics = (name for name in _common_names(target.numerics, golden.numerics) if _matters(name, target, golden))
+    return (
+        any(target.versions[name] != golden.versions[name] for name in versions)
+        or any(target.numerics[name] != golden.numerics[name] for name in numerics)
+        or bool(_describe_devices(target, golden))
+    )
 
 
 def describe_notes(runs: Mapping[str, Run | None]) -> list[Phrase]:

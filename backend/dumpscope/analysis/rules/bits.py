@@ -1,22 +1,42 @@
-"""Part of O-1: a call whose hashes agree before and differ after, by less than anything that counts as different.
+"""Part of O-1: a call whose hashes agree before and differ after.
 
-Only hashes show it. Between two devices other bits are usual, so the runs must be equal to the bit up to this call, and
-a call of the same kind must have been so before.
+Where nothing else differs by anything that counts, only hashes show it. Between two devices other bits are usual, so the runs
+must be equal to the bit up to this call, and a call of the same kind must have been so before. Where hashes are all that was
+stored, the call is named, and what is known of the two runs decides how much that is worth.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.setting_differences import have_other_kernels
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.noise import REPRODUCIBLE
 from dumpscope.domain.facts import Verdict
-from dumpscope.domain.records import Bool, Kind, NodeKind
+from dumpscope.domain.records import Bool, Kind, NodeKind, State
 from dumpscope.texts import Phrase, phrase
 
 BITS = "bits"
 """Variant of a computation: equal hashes went in, another came out."""
+
+Reason = Literal["", "alone", "kernels"]
+"""Why differing hashes prove little: nothing else of its kind gave the same bits; the runs have other kernels."""
+
+
+def doubt_hashes(case: Case, finding: Finding) -> Reason:
+    """Why a finding may be another rounding of the last bit; empty where more than hashes shows it, or equal bits were due."""
+    rows = list(finding.items)
+    absent = (case.context.t_state[rows] == State.ABSENT).all(axis=1)
+    if not rows or not (_are_hashed(case)[rows] & absent & ~case.exact[rows]).all():
+        return ""
+    runs = case.target.header.run, case.golden.header.run
+    if have_other_kernels(*runs):
+        return "kernels"
+    known = all(run is not None and run.versions for run in runs)
+    return "" if known or _was_equal_before(case, finding.pair) else "alone"
 
 
 def find_other_bits(case: Case) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dumpscope.analysis.rules.bits import BITS, describe_bits, find_other_bits
+from dumpscope.analysis.rules.bits import BITS, describe_bits, doubt_hashes, find_other_bits
 from dumpscope.analysis.rules.evidence import (
     SATURATED,
     advise_by_kind,
@@ -44,6 +44,8 @@ UNJUDGED: Final = "unjudged"
 """Variant of a computation: one of several calls, of which only the result of the last could be compared."""
 WRONG_PICK: Final = "wrong_pick"
 """Variant of a computation: an index that the values disprove."""
+HASHES: Final = {"": 1.0, "alone": 0.7, "kernels": 0.4}
+"""What is left of the confidence where only hashes differ, by the reason that this may be rounding."""
 STEEP: Final = 10.0
 """An output this many times worse than inputs below the threshold does not follow from them."""
 RANDOM_CALLS: Final = frozenset(
@@ -90,10 +92,12 @@ class Computation(Rule):
         else:
             special = describe_birth(case, finding)
         places = [name_in_call(case, row) for row in _half_known_inputs(case, finding.pair)]
+        doubt = "" if finding.variant == BITS else doubt_hashes(case, finding)
         return [
             phrase(f"origin.{word}", inputs=[_describe_inputs(case, finding.pair)]),
             *special,
             *describe_items(case, finding.items, finding.pair),
+            *([phrase(f"origin.hashes_{doubt}")] if doubt else []),
             *([phrase("origin.blind", places=", ".join(places[:5]))] if places else []),
             *(
                 _count_unjudged(case, finding.pair)
@@ -119,6 +123,7 @@ class Computation(Rule):
             limit *= 0.7
         if not columns.quiet and columns.out_score[pair] < 3:
             limit *= 0.7
+        limit *= HASHES[doubt_hashes(case, finding)]
         alone = np.flatnonzero(columns.alone[:pair])
         if len(alone) and pair - alone[-1] < 5:
             limit *= 0.8
