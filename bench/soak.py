@@ -26,7 +26,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -49,6 +49,8 @@ PAIRS: Final = (
 )
 POLICIES: Final = ("default", "msprobe")
 DISK_MIB: Final = 1024
+RESULTS: Final = 16
+"""Results that a client keeps with their dumps, so that the disk is full only when it is filled on purpose."""
 WARM_SECONDS: Final = 90.0
 """Age of a process from which on its memory should be flat."""
 FLAT_MIB: Final = 64.0
@@ -208,6 +210,7 @@ class Actor(threading.Thread):
         self.soak, self.number = soak, number
         self.chance = random.Random(soak.seed + number)
         self.kept = Kept()
+        self.results: deque[tuple[Comparison, list[Dump]]] = deque()
         self.own = soak.room / f"client-{number}"
         for name in {one for pair in PAIRS for one in pair}:
             shutil.copytree(soak.dumps / name, self.own / name)
@@ -253,11 +256,18 @@ class Actor(threading.Thread):
             client.export(comparison, self.chance.choice(("csv", "json", "db")), self.own / "export")
             (self.own / "export").unlink()
         if self.chance.random() < 0.7:
-            self._remove(comparison.id, lambda: client.delete_comparison(comparison))
-            self.kept.answers.pop(comparison.id, None)
-            for dump in dumps:
-                self._remove(dump.id, lambda dump=dump: client.delete_dump(dump))  # type: ignore[misc]
-                self.kept.dumps.pop(dump.id, None)
+            self._let_go(client, comparison, dumps)
+        else:
+            self.results.append((comparison, dumps))
+        while len(self.results) > RESULTS:
+            self._let_go(client, *self.results.popleft())
+
+    def _let_go(self, client: Client, comparison: Comparison, dumps: list[Dump]) -> None:
+        self._remove(comparison.id, lambda: client.delete_comparison(comparison))
+        self.kept.answers.pop(comparison.id, None)
+        for dump in dumps:
+            self._remove(dump.id, lambda dump=dump: client.delete_dump(dump))  # type: ignore[misc]
+            self.kept.dumps.pop(dump.id, None)
 
     def _dump(self, client: Client, name: str) -> Dump:
         way = self.chance.choice(("register", "pieces", "whole"))
