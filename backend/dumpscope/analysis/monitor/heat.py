@@ -64,7 +64,7 @@ def map_run(
     """One run. statistic: one of the table's; columns: bins at most; steps: first and last one that is shown, None for the end"""
     rows = _shown(table.steps, steps)
     numbers = table.values[rows, :, table.statistics.index(statistic)]
-    present = table.present[rows]
+    present = table.measured(statistic)[rows]
     starts, bins = _bins(table.steps[rows], columns)
     if not len(starts):
         return _empty(table.names, FACTOR)
@@ -158,7 +158,7 @@ def _apart(
     numbers, present = [], []
     for side, table in enumerate((target, golden)):
         rows, places = np.searchsorted(table.steps, steps), np.array([pair[side] for pair in pairs])
-        column, there = table.values[:, :, table.statistics.index(statistic)], table.present
+        column, there = table.values[:, :, table.statistics.index(statistic)], table.measured(statistic)
         if len(rows) < len(column) or len(places) < len(table.names) or (np.diff(places) != 1).any():
             column, there = column[rows[:, None], places[None, :]], there[rows[:, None], places[None, :]]
         numbers.append(column)

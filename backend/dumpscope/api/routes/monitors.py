@@ -5,7 +5,9 @@ Maps and curves are read from the files, which may still grow; only what was fou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isnan
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Annotated, Any, Final, Literal
 
@@ -106,7 +108,6 @@ def again(monitor_id: Id, state: Shared) -> Response:
     row = get_monitor(state.database, monitor_id)
     if row.status == "pending" and row.job is not None and not state.jobs.get(row.job).over:
         return _accepted(row.id, row.job)
-    change_monitor(state.database, row.id, status="pending", error=None)
     return _submit(state, row)
 
 
@@ -189,8 +190,9 @@ def anomalies(
     ]
     if sort != "gravest":
         key, down = sort.removeprefix("-"), sort.startswith("-")
-        rows.sort(key=lambda row: _factor(row) if key == "factor" else row[key] or "", reverse=down)
-    begin = after(cursor) or 0
+        keys: dict[str, Callable[[dict[str, Any]], Any]] = {"factor": _factor, "name": lambda row: row["name"] or ""}
+        rows.sort(key=keys.get(key, itemgetter(key)), reverse=down)
+    begin = _begin(cursor)
     page = [((begin + place + 1,), row) for place, row in enumerate(rows[begin : begin + limit + 1])]
     return list_reply(page, limit, len(rows), lambda: len(rows), MonitorAnomaly.model_validate)
 
@@ -227,7 +229,7 @@ def heat(
     worst = found.worst
     places = range(len(found.names)) if order == "model" else (-worst).argsort(kind="stable").tolist()
     shown = [place for place in places if q.lower() in found.names[place].lower()]
-    begin = after(cursor) or 0
+    begin = _begin(cursor)
     items: list[HeatRow] = []
     size = 0
     for place in shown[begin : begin + limit]:
@@ -317,7 +319,10 @@ def _curves(
 
 def _submit(state: State, row: MonitorRow) -> Response:
     paths = [path for path in (row.path, row.other) if path is not None]
-    roots = [root_of(state, resolve_path(state, path)) for path in paths]
+    roots = [
+        root_of(state, resolve_path(state, path)) for path in paths
+    ]  # before anything is changed: files may be gone
+    change_monitor(state.database, row.id, status="pending", error=None)
     job = state.runner.submit("monitor", row.id, {"roots": [roots[0], roots[-1]]})
     change_monitor(state.database, row.id, job=job.id)
     return _accepted(row.id, job.id)
@@ -342,17 +347,22 @@ def _open(state: State, row: MonitorRow, *, against: bool = True) -> tuple[Monit
 
 def _found(state: State, monitor_id: str) -> tuple[MonitorRow, dict[str, Any]]:
     """Raises ConflictError while there is no result."""
-    row = get_monitor(state.database, monitor_id)
+    row, found = get_findings(state.database, monitor_id)
     if row.answer is None:
         hint = say("monitor.examine_again") if row.status in ("failed", "cancelled") else say("checkpoints.wait")
         raise ConflictError(say("monitor.no_result"), hint=hint)
-    return row, get_findings(state.database, row)
+    return row, found
 
 
 def _limit(row: MonitorRow, rank: int | None) -> float:
     """The distance that counts as noise on a rank, as the last examination found it."""
     known = {place: float(limit) for place, limit in (row.answer or {}).get("limits", ())}
     return known.get(rank, ROUNDING)
+
+
+def _begin(cursor: str | None) -> int:
+    """Rows before the page."""
+    return max(0, after(cursor) or 0)
 
 
 def _factor(row: dict[str, Any]) -> float:
