@@ -1,4 +1,4 @@
-import { Button, NumberInput, SegmentedControl } from "@mantine/core";
+import { NumberInput, SegmentedControl } from "@mantine/core";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
 import { type Shown, useMonitorHeat } from "../../api/monitors";
 import type { HeatRow, Monitor, MonitorRuns, StepBin } from "../../api/types";
@@ -7,6 +7,7 @@ import { formatCount, formatReal, formatShare } from "../../base/numbers/format"
 import { heatOfLetter } from "../../base/numbers/heat";
 import { formatSpan } from "../../base/numbers/trendLines";
 import { useTranslation } from "../../texts/useTranslation";
+import { MoreRows } from "../../widgets/basic/MoreRows";
 import { SearchField } from "../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import { useDebounced } from "../../widgets/basic/useDebounced";
@@ -74,16 +75,7 @@ export function HeatPanel({ row, runs, address, choice, shown }: HeatPanelProps)
             <span className="num">
               {t("home.shown", { shown: formatCount(rows.length), total: formatCount(total) })}
             </span>
-            {found.hasNextPage && (
-              <Button
-                variant="subtle"
-                size="compact-xs"
-                loading={found.isFetchingNextPage}
-                onClick={() => void found.fetchNextPage()}
-              >
-                {t("app.more")}
-              </Button>
-            )}
+            <MoreRows list={found} />
           </div>
         </div>
       )}
