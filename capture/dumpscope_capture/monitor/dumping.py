@@ -77,7 +77,7 @@ class DumpStarter:
             if self._rank is not None:
                 self._follow(steps[-1].step)
             if found and self._first is None and self._may_begin():
-                self._plan(at, steps[-1].step + 1 + self._ahead, [f"step {at}: {text}" for text in describe(found)])
+                self._plan(at, steps[-1].step + 1 + self._ahead, describe(found, at))
 
     def end_step(self) -> None:
         """End a step of the monitor's own recorder."""
@@ -129,7 +129,7 @@ class DumpStarter:
             if not isinstance(first, int) or not isinstance(reasons, list) or first <= last or not self._may_begin():
                 continue
             if self._first is None or first < self._first:
-                self._first, self._reasons = first, [f"{mark.get('process')}: {text}" for text in reasons]
+                self._first, self._reasons = first, [f"on {mark.get('process')}", *map(str, reasons)]
                 LOG.warning("monitor: %s; dumped from step %d on, as there", "; ".join(self._reasons), first)
 
 

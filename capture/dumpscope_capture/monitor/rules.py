@@ -157,9 +157,9 @@ class _Series:
         return found
 
 
-def describe(found: Sequence[Finding]) -> list[str]:
-    """The first of them as texts, and how many more there are."""
-    told = [str(one) for one in found[:_TOLD]]
+def describe(found: Sequence[Finding], step: int) -> list[str]:
+    """The first findings of a step as texts, and how many more there are."""
+    told = [f"step {step}: {found[0]}", *map(str, found[1:_TOLD])]
     return told if len(found) <= _TOLD else [*told, f"and {len(found) - _TOLD} more"]
 
 
