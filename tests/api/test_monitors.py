@@ -128,6 +128,31 @@ def test_a_map_is_paged_searched_cut_to_steps_and_ordered(client: Client, pair: 
     assert found["bins"] == [{"first": step, "last": step} for step in (10, 11, 12)]
 
 
+def test_a_map_has_a_row_a_module_that_opens_to_its_series(client: Client, pair: str) -> None:
+    where = f"{pair}/heat?metric=grad_reduced&against=true&columns=24"
+    series = {row["name"]: row for row in client.get(f"{where}&limit=100").json()["items"]}
+    page = client.get(f"{where}&by=module&limit=3").json()
+    assert (page["total"], len(page["items"])) == (8, 3)
+    further = client.get(f"{where}&by=module&limit=100&cursor={page['next']}").json()["items"]
+    modules = {row["name"]: row for row in [*page["items"], *further]}
+    assert sorted(modules) == sorted({name.rpartition(".")[0] for name in series})
+    for name, row in modules.items():
+        own = [one for one in series.values() if one["name"].rpartition(".")[0] == name]
+        assert (row["series"], row["worst"]) == (2, max(one["worst"] for one in own))
+        assert row["heat"] == "".join(map(max, zip(*(one["heat"] for one in own), strict=True)))
+        assert row["values"] == [max(some) for some in zip(*(one["values"] for one in own), strict=True)]
+    first = page["items"][0]
+    assert (first["name"], first["hottest"], first["usual"]) == ("2.0", SERIES, None)
+    opened = client.get(f"{where}&module=2.0&order=model").json()["items"]
+    assert [(one["name"], one["series"], one["hottest"]) for one in opened] == [
+        (name, 1, name) for name in ("2.0.weight", "2.0.bias")
+    ]
+    assert client.get(f"{where}&by=module&q=3.2.BIAS").json()["items"][0]["name"] == "3.2"
+    assert client.get(f"{where}&by=module&q=nobody").json()["items"] == []
+    (loss,) = client.get(f"{pair}/heat?metric=loss&by=module").json()["items"]
+    assert (loss["name"], loss["series"]) == ("loss", 1)
+
+
 def test_a_curve_has_both_runs_and_a_figure_says_it_in_words(client: Client, pair: str) -> None:
     asked = f"metric=grad_reduced&name={SERIES}"
     own, other = client.get(f"{pair}/curves?{asked}").json()["curves"]
