@@ -97,9 +97,7 @@ export function HeatPanel({ row, runs, address, choice, shown }: HeatPanelProps)
             <span>{t(against ? "monitors.legendApart" : "monitors.legendAlone")}</span>
             <span className="num">{t("home.shown", { shown: formatCount(outer), total: formatCount(total) })}</span>
             <MoreRows list={found} />
-            {module !== null && inside.hasNextPage && (
-              <MoreRows list={inside}>{t("monitors.moreOf", { name: module })}</MoreRows>
-            )}
+            {module !== null && <MoreRows list={inside}>{t("monitors.moreOf", { name: module })}</MoreRows>}
           </div>
         </div>
       )}
