@@ -250,6 +250,17 @@ def test_a_scalar_below_zero_has_no_spikes_and_zeros_count_as_the_number_before(
     assert judged(numbers, losses, wanted=("not_finite",)) == []
 
 
+def test_the_rules_work_on_the_host_whatever_device_is_the_default() -> None:
+    numbers = healthy(3, 60)
+    numbers[50, 1] *= 1000
+    expected = str(judged(numbers))
+    torch.set_default_device("meta")  # has no numbers: what is made on it would tell nothing
+    try:
+        assert (str(judged(numbers)), "spike" in expected) == (expected, True)
+    finally:
+        torch.set_default_device(None)
+
+
 def test_many_findings_are_told_by_the_first_ones() -> None:
     found = [one for _, one in judged([[math.nan] * 3], [math.nan])]
     assert describe(found, 7) == [

@@ -23,7 +23,7 @@ from dumpscope.index.dump_queries.outputs import get_record, row_facts
 from dumpscope.index.dump_queries.trends import dump_trends
 from dumpscope.index.dump_queries.value_columns import value_columns
 from dumpscope.index.dumps.catalogue import StoredRank, create_dump, stored_ranks
-from dumpscope.index.dumps.items import all_items, some_items
+from dumpscope.index.dumps.items import all_items, item_columns, some_items
 from dumpscope.index.dumps.load_rank import load_rank
 from dumpscope.index.dumps.store_rank import store_dump_rank
 from dumpscope.index.pair_queries.dataflow import node_flow
@@ -32,7 +32,16 @@ from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs
 from dumpscope.index.store import codec, tables
 from dumpscope.index.store.codec import number_columns, pack_states, to_json
 from dumpscope.index.store.database import Database, insert
-from dumpscope.index.store.item_blocks import BLOCK, TEXTS, Coded, ItemColumns, join_columns, pack_block, unpack_block
+from dumpscope.index.store.item_blocks import (
+    BLOCK,
+    TEXTS,
+    Coded,
+    ItemColumns,
+    join_columns,
+    pack_block,
+    take_rows,
+    unpack_block,
+)
 from dumpscope.index.store.texts import intern_texts
 from index.test_storage import NO_ANSWER, decoded
 from index.units import make_rank, make_unit
@@ -260,6 +269,33 @@ def test_items_survive_packing_into_blocks_of_any_size(items: list[dict[str, Any
         for row in range(len(items)):
             assert one.at(row) == other.at(row)
             assert one.at(row) is not None or one.codes[row] == other.codes[row]
+
+
+@pytest.mark.parametrize("count", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, (1 << 16) + BLOCK + 1])
+def test_items_are_found_by_their_number_at_the_ends_of_blocks(database: Database, count: int) -> None:
+    rank, other = 7, 8
+    base = item_columns(make_rank(20))
+    rows = take_rows(base, np.arange(count) % len(base))
+    whole = replace(rows, number=np.arange(count), node=(np.arange(count) // 3).astype(np.int32))
+    starts = range(0, count, BLOCK)
+    blocks = [pack_block(whole, slice(start, min(start + BLOCK, count))) for start in starts]
+    with database.write() as connection:
+        for owner in (rank, other):
+            insert(connection, tables.item_block, [[tables.key(owner, start) for start in starts], blocks])
+    edges = {edge + more for edge in (0, BLOCK, 2 * BLOCK, 1 << 16, count) for more in (-2, -1, 0, 1)}
+    with database.read() as connection:
+        found, some = all_items(connection, rank), some_items(connection, rank, edges)
+        alone = [some_items(connection, rank, [edge]).number.tolist() for edge in sorted(edges)]
+    assert found.number.tolist() == list(range(count))
+    there = sorted(edge for edge in edges if 0 <= edge < count)
+    assert (some.number.tolist(), [one for one in alone if one]) == (there, [[edge] for edge in there])
+    for columns in (found, some):
+        places = columns.number
+        np.testing.assert_array_equal(columns.node, whole.node[places])
+        np.testing.assert_array_equal(columns.stats, whole.stats[places])
+        for name in TEXTS:
+            one, other_one = getattr(columns, name), getattr(whole, name)
+            assert [one.at(row) for row in range(len(columns))] == [other_one.at(number) for number in places.tolist()]
 
 
 def test_a_few_bytes_do_not_become_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
