@@ -3,7 +3,8 @@
 A module imports only from rows below its own (checked by import-linter):
 
     demo, run, ptdbg                           what a user starts or imports
-    debugger, saved_call, precheck, old_names, monitor  monitor: statistics of every step of a training (docs/monitor.md)
+    monitor                                    statistics of every step of a training (docs/monitor.md)
+    debugger, saved_call, precheck, old_names
     session, interventions, precheck_columns   session: one capture from its first start to its end
     proof, replay                              proof: calls saved, counted, run in another way; replay: one call run alone
     hooks                                      function modes, module hooks and wrappers that notice calls

@@ -102,6 +102,8 @@ class PrecisionDebugger:
         self._init_step = 0
         self._ended = False
         self._was_started = self._told_of_start = False
+        self._held: int | None = None
+        self._reasons: list[str] = []
         self._watcher = (
             ConfigWatcher(config_path) if config.dump_enable is not None and config_path is not None else None
         )
@@ -198,6 +200,9 @@ class PrecisionDebugger:
                 return
             window = TokenWindow(session, token_range) if token_range is not None else None
             session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)
+            if self._reasons and session.sink is not None:
+                session.sink.add_to_run(TRIGGER, self._reasons)
+                self._reasons = []
             if self._window is not None and self._window != window:
                 self._window.end()
                 self._window = None
@@ -242,6 +247,8 @@ class PrecisionDebugger:
             self._tell_of_start("step()")
             self._was_started = running
             ends = self._judge(loss, grad_norm)
+            if self._held and self._session.sink is not None:
+                self._held -= 1
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
@@ -322,6 +329,25 @@ class PrecisionDebugger:
             self._loop = 0
 
     @ClassOrInstance
+    def hold(self) -> None:
+        """Record nothing from the next step on, until `release`."""
+        with self._guard:
+            self._held = 0
+
+    @ClassOrInstance
+    def release(self, steps: int, reasons: Sequence[str] = ()) -> None:
+        """Record the next steps that are started, so many, then hold again. reasons: why, for run.json of the first one"""
+        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+            raise ConfigError("steps", steps, "a number from 1")
+        with self._guard:
+            self._held, self._reasons = steps, list(reasons)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is held, with no step left that `release` asked for."""
+        return self._held == 0
+
+    @ClassOrInstance
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
         """Record calls of `module.api` as `{api_prefix}.{api}.n.forward`; the attribute is replaced until
         `restore_custom_api`."""
@@ -365,6 +391,8 @@ class PrecisionDebugger:
     def _may_record(self, rank_id: int | None) -> bool:
         config = self._config
         if self._ended or self._session.ended or os.getpid() != self._pid or config.dump_enable is False:
+            return False
+        if self._held == 0:
             return False
         if config.step and self.current_step > config.step[-1]:
             self._ended = True

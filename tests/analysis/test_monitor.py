@@ -194,6 +194,18 @@ def test_the_rank_whose_reduced_gradient_differs_strays() -> None:
     assert find_stray_ranks({rank: ranks[rank] for rank in (0, 2)}) == []
 
 
+def test_a_rank_without_a_number_does_not_stray_and_one_with_nan_does() -> None:
+    values = norms(9)
+    lost = values.copy()
+    lost[50:, 4] = math.nan
+    whole, odd = table(values), table(lost)
+    present = odd.present.copy()
+    present[50:, 4] = False  # an expert that got no token
+    assert find_stray_ranks({0: whole, 1: whole, 2: replace(odd, present=present), 3: whole}) == []
+    (found,) = find_stray_ranks({0: whole, 1: whole, 2: odd, 3: whole})
+    assert (found.rank, found.step, found.name) == (2, 50, NAMES[4])
+
+
 def test_ranks_that_differ_alike_do_not_stray() -> None:
     ranks = {rank: replace(table(norms(10) * (1 + 0.2 * rank)), metric="grad_unreduced") for rank in range(6)}
     assert find_stray_ranks(ranks) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import shutil
 import struct
 import time
@@ -15,7 +17,8 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, register
 from dumpscope.api.app import create_app
-from dumpscope.index.monitors.catalogue import change_monitor
+from dumpscope.api.replies import encode_cursor
+from dumpscope.index.monitors.catalogue import change_monitor, delete_monitor
 from dumpscope.pipeline.monitor import open_runs
 from dumpscope.settings import Settings
 from dumpscope_format.monitor import FIRST_LINE, Group, Layout, header_frame, layout_frame, values_frame
@@ -125,6 +128,31 @@ def test_a_map_is_paged_searched_cut_to_steps_and_ordered(client: Client, pair: 
     assert found["bins"] == [{"first": step, "last": step} for step in (10, 11, 12)]
 
 
+def test_a_map_has_a_row_a_module_that_opens_to_its_series(client: Client, pair: str) -> None:
+    where = f"{pair}/heat?metric=grad_reduced&against=true&columns=24"
+    series = {row["name"]: row for row in client.get(f"{where}&limit=100").json()["items"]}
+    page = client.get(f"{where}&by=module&limit=3").json()
+    assert (page["total"], len(page["items"])) == (8, 3)
+    further = client.get(f"{where}&by=module&limit=100&cursor={page['next']}").json()["items"]
+    modules = {row["name"]: row for row in [*page["items"], *further]}
+    assert sorted(modules) == sorted({name.rpartition(".")[0] for name in series})
+    for name, row in modules.items():
+        own = [one for one in series.values() if one["name"].rpartition(".")[0] == name]
+        assert (row["series"], row["worst"]) == (2, max(one["worst"] for one in own))
+        assert row["heat"] == "".join(map(max, zip(*(one["heat"] for one in own), strict=True)))
+        assert row["values"] == [max(some) for some in zip(*(one["values"] for one in own), strict=True)]
+    first = page["items"][0]
+    assert (first["name"], first["hottest"], first["usual"]) == ("2.0", SERIES, None)
+    opened = client.get(f"{where}&module=2.0&order=model").json()["items"]
+    assert [(one["name"], one["series"], one["hottest"]) for one in opened] == [
+        (name, 1, name) for name in ("2.0.weight", "2.0.bias")
+    ]
+    assert client.get(f"{where}&by=module&q=3.2.BIAS").json()["items"][0]["name"] == "3.2"
+    assert client.get(f"{where}&by=module&q=nobody").json()["items"] == []
+    (loss,) = client.get(f"{pair}/heat?metric=loss&by=module").json()["items"]
+    assert (loss["name"], loss["series"]) == ("loss", 1)
+
+
 def test_a_curve_has_both_runs_and_a_figure_says_it_in_words(client: Client, pair: str) -> None:
     asked = f"metric=grad_reduced&name={SERIES}"
     own, other = client.get(f"{pair}/curves?{asked}").json()["curves"]
@@ -160,6 +188,10 @@ def test_what_is_not_there_is_told_with_what_is(client: Client, pair: str, root:
     assert "name the folder that Monitor got" in row["error"]["hint"]
     assert client.get(f"{PATH}/{row['id']}/findings").status_code == 409
     assert client.get(f"{PATH}/{row['id']}/runs").status_code == 422
+    os.mkfifo(root / "pipe")
+    row = examine(client, root / "pipe")
+    assert (row["status"], row["error"]["error"]) == ("failed", "unreadable")
+    assert client.get(f"{PATH}/{row['id']}/runs").status_code == 422
 
 
 def test_runs_are_listed_searched_and_removed(client: Client, pair: str, root: Path) -> None:
@@ -170,6 +202,55 @@ def test_runs_are_listed_searched_and_removed(client: Client, pair: str, root: P
     assert client.get(PATH, params={"q": "nobody"}).json()["total"] == 0
     assert client.delete(f"{PATH}/{row['id']}").status_code == 204
     assert client.get(f"{PATH}/{row['id']}").status_code == 404
+
+
+def test_anomalies_are_sorted_from_step_0_on_and_a_page_before_the_first_is_the_first(
+    client: Client, root: Path
+) -> None:
+    folder = root / "lost"
+    folder.mkdir()
+    frames = [
+        values_frame(LAYOUT, step, [2.0], struct.pack("<2f", *(math.nan if step == bad else 1.0 for bad in (7, 0))))
+        for step in range(20)
+    ]
+    (folder / "rank0.monitor").write_bytes(FIRST_LINE + layout_frame(LAYOUT) + b"".join(frames))
+    place = f"{PATH}/{examine(client, folder)['id']}"
+    for sort, steps in (("step", [0, 7]), ("-step", [7, 0]), ("name", [7, 0]), ("-factor", [0, 7])):
+        found = client.get(f"{place}/anomalies?sort={sort}").json()["items"]
+        assert [one["step"] for one in found] == steps, sort
+    cursor = encode_cursor([-1], 2)
+    assert len(client.get(f"{place}/anomalies?cursor={cursor}").json()["items"]) == 2
+    assert len(client.get(f"{place}/heat?metric=grad_reduced&cursor={cursor}").json()["items"]) == 2
+
+
+def test_what_cannot_be_examined_again_keeps_what_was_found(client: Client, root: Path) -> None:
+    shutil.copytree(root / "golden", root / "moved")
+    row = examine(client, root / "moved")
+    shutil.rmtree(root / "moved")
+    assert client.post(f"{PATH}/{row['id']}/examine").status_code == 404
+    assert client.get(f"{PATH}/{row['id']}").json() == row
+    assert client.get(f"{PATH}/{row['id']}/findings").status_code == 200
+
+
+def test_a_run_that_is_removed_while_its_findings_are_asked_for_is_not_found(
+    client: Client, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = examine(client, root / "golden")
+    database = client.app.state.shared.database  # type: ignore[attr-defined]
+    reads = database.read
+
+    def read() -> Any:
+        """It goes before the second read of a request, if there is one."""
+        monkeypatch.setattr(database, "read", later)
+        return reads()
+
+    def later() -> Any:
+        monkeypatch.setattr(database, "read", reads)
+        delete_monitor(database, row["id"])
+        return reads()
+
+    monkeypatch.setattr(database, "read", read)
+    assert client.get(f"{PATH}/{row['id']}/findings").status_code in (200, 404)
 
 
 LAYOUT = Layout(0, ("loss",), (Group("grad_reduced", ("norm",), ("a", "b")),))

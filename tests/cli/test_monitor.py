@@ -63,11 +63,13 @@ def test_a_spike_of_the_loss_is_an_anomaly(tmp_path: Path, capsys: pytest.Captur
             model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
-            monitor.step(loss=50.0 if step == 40 else 2.0)
+            reward = float("nan") if step == 50 else step % 3 - 1  # below zero factors say nothing
+            monitor.step(loss=50.0 if step == 40 else 2.0, reward=reward, tokens=1e300)
     assert status(["monitor", str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert [line.split() for line in out.splitlines() if line.startswith("spike")] == [
-        ["spike", "40", "loss", "loss", "50", "2", "0"]
+    assert [line.split() for line in out.splitlines() if line.startswith(("spike", "NaN"))] == [
+        ["NaN", "or", "infinite", "50", "reward", "reward", "nan", "1", "0"],
+        ["spike", "40", "loss", "loss", "50", "2", "0"],
     ]
 
 

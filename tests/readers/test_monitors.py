@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from dumpscope.analysis.monitor.anomalies import find_anomalies
+from dumpscope.analysis.monitor.heat import map_run
 from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError
 from dumpscope.readers.monitors import own_files
 from dumpscope.readers.monitors.opening import FollowedRun, open_monitor
@@ -115,6 +117,45 @@ def test_csv_files_of_the_second_generation_are_told_apart_by_scope(tmp_path: Pa
     assert (rank.rank, tuple(rank.metrics)) == (5, ("grad_unreduced", "grad_reduced"))
     assert rank.load("grad_reduced").column("norm").tolist() == [[1.0]]
     assert rank.load("grad_unreduced").column("norm").tolist() == [[2.0]]
+
+
+def test_a_statistic_that_a_resumed_run_no_longer_takes_is_absent_and_not_nan(tmp_path: Path) -> None:
+    other = Layout(0, (), (Group("grad_reduced", ("nans",), ("b", "a")),))
+    frames = [values_frame(other, step, [], struct.pack("<2f", 7, 8)) for step in (6, 7)]
+    (tmp_path / "rank0.monitor").write_bytes(contents())
+    (tmp_path / "rank0-1.monitor").write_bytes(FIRST_LINE + layout_frame(other) + b"".join(frames))
+    folder = tmp_path / "csv" / "rank_0"
+    folder.mkdir(parents=True)
+    (folder / "grad_reduced_0-0.csv").write_text("vpp_stage,name,step,norm,nans\n0,a,0,1.5,0\n")
+    (folder / "grad_reduced_1-1.csv").write_text("vpp_stage,name,step,nans\n0,a,1,7\n")
+    for path, steps in ((tmp_path, STEPS), (tmp_path / "csv", 1)):
+        rank = open_monitor(path).ranks[0]
+        for found in (rank.load("grad_reduced"), rank.load("grad_reduced", "norm")):
+            assert found.measured("norm").all(axis=1).tolist() == [step < steps for step in range(len(found.steps))]
+            assert np.isnan(found.column("norm")[steps:]).all()  # type: ignore[index]
+            assert find_anomalies(found) == []
+            assert map_run(found, "norm", 10).heat.shape == (len(found.names), len(found.steps))
+            assert np.isnan(map_run(found, "norm", 10).scores[:, steps:]).all()
+        assert rank.load("grad_reduced", "nans").measured("nans").all()
+
+
+def test_a_csv_line_that_is_being_written_waits_for_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "grad_reduced_0-9.csv"
+    path.write_text("vpp_stage,name,step,norm\n0,a,0,1.5\n0,a,1,12")
+    followed = FollowedRun(tmp_path)
+    first = followed.look()
+    assert (first.ranks[0].last_step, [one.kind for one in first.problems]) == (0, ["truncated"])
+    with path.open("a") as file:
+        file.write("34.5\n")
+    later = followed.look()
+    assert (later.ranks[0].load("grad_reduced").column("norm").tolist(), later.problems) == ([[1.5], [1234.5]], ())
+
+
+def test_csv_files_with_line_ends_of_other_systems_open(tmp_path: Path) -> None:
+    for end in ("\r", "\r\n"):
+        path = tmp_path / "grad_reduced_0-9.csv"
+        path.write_bytes(f"vpp_stage,name,step,norm{end}0,a,3,1.5{end}".encode())
+        assert open_monitor(path).ranks[0].load("grad_reduced").column("norm").tolist() == [[1.5]]  # type: ignore[union-attr]
 
 
 def test_what_no_monitor_wrote_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -87,6 +87,14 @@ def test_the_step_and_series_where_a_run_leaves_another_are_found_from_the_start
     expect(curve).to_be_visible()
     page.get_by_text("This run alone").click()
     expect(rows.first.locator("td button").first).to_have_attribute("title", re.compile("usually"))
+    table.get_by_text("Modules", exact=True).click()
+    expect(rows).to_have_count(1)
+    rows.first.get_by_role("button").first.click()  # it opens to its series
+    expect(rows).to_have_count(3)
+    expect(table.get_by_role("button", expanded=True)).to_contain_text("3.2")
+    expect(table.locator("[data-inner]").filter(has_text="3.2.bias")).to_have_count(1)
+    accessible(page, pytestconfig)
+    page.emulate_media(color_scheme="light")
     table.get_by_label("from step").fill("44")
     expect(rows.first.locator("td button")).to_have_count(4)
 

@@ -15,6 +15,7 @@ import torch
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.context import HookErrors, Unobserved, rank as own_rank
 from dumpscope_capture.monitor.activations import ActivationWatch
+from dumpscope_capture.monitor.dumping import DumpStarter
 from dumpscope_capture.monitor.gradients import GradientWatch, plain, torch_optimizer
 from dumpscope_capture.monitor.ring import Numbers, Ring
 from dumpscope_capture.monitor.settings import MonitorSettings, check, read_msprobe
@@ -39,7 +40,7 @@ class Monitor:
     model: a module, or a list of them (chunks of a pipeline stage); optimizer: of torch, or a wrapper that holds one
     path: folder of the files, `monitor` by default; config: a configuration of msprobe's TrainerMon, a path or what it holds
     rank: if torch.distributed does not know it; step: number of the first step; resume: go on after the files in the folder
-    settings: fields of `MonitorSettings`, over the configuration
+    settings: fields of `MonitorSettings`, over the configuration; `dump=` starts a recorder after an anomaly
     Raises ConfigError for settings that cannot be used.
     """
 
@@ -76,12 +77,24 @@ class Monitor:
         self._moments = Meters(self.settings.moments, self.settings.eps)
         self._weights = Meters(self.settings.statistics if self.settings.weights else (), self.settings.eps)
         facts = _facts(watched, self.settings, number)
+        self._dump = None
+        if self.settings.dump is not None and self._active:
+            self._dump = DumpStarter(
+                self.settings.dump,
+                chunks,
+                Path(self.settings.path),
+                rank_folder(number or 0, self._pid),
+                rank=number,
+                ahead=self.settings.flush_every * self.settings.every,
+                errors=self.errors,
+            )
         self._ring = Ring(
             Path(self.settings.path),
             rank_folder(number or 0, self._pid),
             facts,
             flush_every=self.settings.flush_every,
             resume=resume,
+            seen=None if self._dump is None else self._dump.judge,
         )
         self._numbers: list[Numbers] = []
         self._scalars: dict[str, Any] = {}
@@ -100,11 +113,15 @@ class Monitor:
 
     def step(self, loss: Any = None, **scalars: Any) -> None:
         """End a step. loss, scalars: numbers, or tensors with one element, which are read when the next steps are written."""
+        if self._dump is not None:
+            self._dump.end_step()
         with self.errors.guard("a step"):
             for name, value in {"loss": loss, **scalars}.items():
                 if value is not None and self._wanted():
                     self._scalars[name] = _kept(name, value)
             self._end_step()
+        if self._dump is not None and not self._closed:
+            self._dump.begin_step(self.step_number)
 
     def flush(self) -> None:
         """Write the steps that wait, now."""
@@ -121,6 +138,8 @@ class Monitor:
             handle.remove()
         self._gradients.remove()
         self._activations.remove()
+        if self._dump is not None:
+            self._dump.close()
         with self.errors.guard("writing"):
             if self._stepped:
                 self._end_step()

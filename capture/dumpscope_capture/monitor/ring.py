@@ -10,13 +10,14 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import torch
 
 from dumpscope_capture.context import LOG, Unobserved
+from dumpscope_capture.monitor.rules import Step
 from dumpscope_format.monitor import FIRST_LINE, Group, Layout, file_name, header_frame, layout_frame, values_frame
 
 _SWAP: Final = sys.byteorder == "big"
@@ -43,10 +44,18 @@ class Ring:
 
     folder: of the files; name: `rank3`; facts: what the header says; flush_every: steps that wait
     resume: go on after the files that are there, instead of moving them away
+    seen: gets the steps that have come to the host, after they were written
     """
 
     def __init__(
-        self, folder: Path, name: str, facts: Mapping[str, Any], *, flush_every: int, resume: bool = False
+        self,
+        folder: Path,
+        name: str,
+        facts: Mapping[str, Any],
+        *,
+        flush_every: int,
+        resume: bool = False,
+        seen: Callable[[Sequence[Step]], None] | None = None,
     ) -> None:
         self.path = folder / file_name(name, 0)
         self._folder = folder
@@ -54,6 +63,7 @@ class Ring:
         self._facts = facts
         self._flush_every = flush_every
         self._resume = resume
+        self._seen = seen
         self._steps: list[_Step] = []
         self._layouts: dict[Any, Layout] = {}
         self._written: set[int] = set()
@@ -87,6 +97,7 @@ class Ring:
         if not self._size:
             out += FIRST_LINE + header_frame(self._facts)
         told = set(self._written)
+        on_host = []
         for step in steps:
             if step.layout.number not in told:
                 told.add(step.layout.number)
@@ -94,8 +105,13 @@ class Ring:
             own, scalars = scalars[: len(step.scalars)], scalars[len(step.scalars) :]
             values, contents = contents[: len(step.values)], contents[len(step.values) :]
             out += values_frame(step.layout, step.step, own, b"".join(values))
-        self._append(out)
-        self._written = told
+            on_host.append(Step(step.step, step.layout, own, values))
+        try:
+            self._append(out)
+            self._written = told
+        finally:
+            if self._seen is not None:
+                self._seen(on_host)
 
     def _append(self, out: bytearray) -> None:
         """Write all of it, or nothing: what a full disk took half of is cut off again."""

@@ -5,24 +5,43 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.context import LOG
+from dumpscope_capture.monitor.rules import RULES
 from dumpscope_format.monitor import STATISTICS
 from dumpscope_format.older_python import dataclass
 
 DEFAULT_PATH: Final = "./monitor"
+_ARGUMENTS: Final = ("config_path", "task", "dump_path", "level")
+"""Arguments of PrecisionDebugger."""
 _USED: Final = frozenset(
     ("targets", "start_step", "step_interval", "collect_times", "module_ranks", "xy_distribution", "all_xy",
      "forward_only", "backward_only", "wg_distribution", "mv_distribution", "param_distribution", "ur_distribution",
-     "ops", "eps")
+     "ops", "eps", "dump")
 )  # fmt: skip
 _NEEDLESS: Final = frozenset(("format", "ndigits", "step_count_per_record"))
 """Keys on the form of msprobe's files, which ours have not."""
 _ALWAYS: Final = frozenset(("shape", "dtype", "id"))
 """Operations of msprobe that are no statistic: shape and dtype of each parameter are in the header of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpSettings:
+    """The recorder that starts after an anomaly.
+
+    recorder: the PrecisionDebugger that the script drives; None for one of the monitor's own, made with `arguments`
+    on: rules that start it, of RULES; steps: how many are recorded each time; times: how often
+    """
+
+    recorder: Any = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    on: tuple[str, ...] = RULES
+    steps: int = 1
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +61,7 @@ class MonitorSettings:
     ranks: which ranks record, empty for all
     msprobe_words: whether gradients before clipping are called `grad_unreduced` in a run of one rank, as in msprobe
     flush_every: steps whose numbers wait on the device; eps: numbers below it count as zeros
+    dump: the recorder that starts after an anomaly, None for none
     """
 
     path: str = DEFAULT_PATH
@@ -66,6 +86,7 @@ class MonitorSettings:
     msprobe_words: bool = False
     flush_every: int = 20
     eps: float = 1e-8
+    dump: DumpSettings | None = None
 
     def takes_parameter(self, name: str) -> bool:
         """Whether a parameter of this name is watched."""
@@ -98,7 +119,38 @@ def check(settings: MonitorSettings) -> MonitorSettings:
             raise ConfigError(key, value, f"a whole number, {least} or more")
     if not isinstance(settings.eps, (int, float)) or not settings.eps > 0:
         raise ConfigError("eps", settings.eps, "a number above 0")
-    return settings
+    return replace(settings, dump=read_dump(settings.dump))
+
+
+def read_dump(given: Any) -> DumpSettings | None:
+    """What starts after an anomaly. given: a PrecisionDebugger, the path of its configuration, or an object with the keys of
+    `DumpSettings` and arguments of PrecisionDebugger. Raises ConfigError."""
+    if given is None or isinstance(given, DumpSettings):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return DumpSettings(arguments={"config_path": os.fspath(given)})
+    if not isinstance(given, Mapping):
+        return DumpSettings(recorder=given)
+    known = {"recorder", "on", "steps", "times", *_ARGUMENTS}
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"dump.{key}", given[key], "one of " + ", ".join(sorted(known)))
+    arguments = {key: given[key] for key in _ARGUMENTS if given.get(key) is not None}
+    on = given.get("on", RULES)
+    on = (on,) if isinstance(on, str) else tuple(on)
+    for rule in on:
+        if rule not in RULES:
+            raise ConfigError("dump.on", rule, "some of " + ", ".join(RULES))
+    for key in ("steps", "times"):
+        value = given.get(key, 1)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError(f"dump.{key}", value, "a whole number, 1 or more")
+    recorder = given.get("recorder")
+    if recorder is not None and arguments:
+        raise ConfigError("dump.recorder", sorted(arguments), "no " + " or ".join(_ARGUMENTS) + " beside it")
+    return DumpSettings(
+        recorder=recorder, arguments=arguments, on=on, steps=given.get("steps", 1), times=given.get("times", 1)
+    )
 
 
 def read_msprobe(config: str | os.PathLike[str] | Mapping[str, Any], path: str | None = None) -> MonitorSettings:
@@ -145,6 +197,7 @@ def read_msprobe(config: str | os.PathLike[str] | Mapping[str, Any], path: str |
             ranks=tuple(data.get("module_ranks") or ()),
             msprobe_words=True,
             eps=data.get("eps", 1e-8),
+            dump=read_dump(data.get("dump")),
         )
     )
 

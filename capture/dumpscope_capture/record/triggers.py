@@ -11,13 +11,10 @@ hold one step more until then.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import shutil
-import tempfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -29,6 +26,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from dumpscope_capture.config import Trigger
 from dumpscope_capture.context import LOG, HookErrors, Unobserved
 from dumpscope_capture.older_torch import is_compiling
+from dumpscope_capture.record.marks import Marks
 from dumpscope_capture.values.statistics import reason_absent
 from dumpscope_capture.values.tensor_subclasses import unwrap
 from dumpscope_format.paths import TENSOR_FOLDER, rank_folder
@@ -67,7 +65,6 @@ class TriggerWatch:
         self._name = ""
         self._several = False
         self._ring: list[tuple[int, Path]] = []
-        self._old: dict[str, int] = {}
         self._models: Sequence[torch.nn.Module] = ()
         self._squares: list[torch.Tensor] = []
         self._handle: Any = None
@@ -82,6 +79,7 @@ class TriggerWatch:
         self._models = models
         if not self._name:
             self._name, self._several = rank_folder(rank, os.getpid()), rank is not None
+            self._marks = Marks(self._root, MARK, self._name)
             self._forget_earlier_run()
         if self._handle is None and self._needs_norm:
             self._handle = register_optimizer_step_pre_hook(self._before_optimizer)
@@ -191,11 +189,6 @@ class TriggerWatch:
 
     # -- marks ---------------------------------------------------------------------------------------------------------
 
-    @property
-    def mark(self) -> Path:
-        """The mark of this process."""
-        return self._root / f"{MARK}{self._name}.json"
-
     def _note(self, step: int, reasons: list[str], *, nan: bool) -> None:
         """Remember, and leave on disk for other ranks, the first step that crosses a limit and the first with a NaN."""
         new = False
@@ -210,26 +203,12 @@ class TriggerWatch:
         if nan and self.not_a_number is None:
             new, self.not_a_number = True, step
         if new:
-            document = {
-                "step": self.crossed, "reasons": reasons, "nan_step": self.not_a_number, "process": self._name,
-                "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            }  # fmt: skip
-            self._root.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._root, prefix=f".{MARK}")
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(document, out, indent=1)
-            os.replace(temporary, self.mark)
+            self._marks.leave({"step": self.crossed, "reasons": reasons, "nan_step": self.not_a_number})
 
     def _read_marks(self) -> None:
         """Take over what other ranks have found first."""
-        for path in self._root.glob(f"{MARK}rank*.json"):
-            try:
-                if path == self.mark or path.stat().st_mtime_ns == self._old.get(path.name):
-                    continue
-                found = json.loads(path.read_text(encoding="utf-8"))
-                step, nan = found["step"], found["nan_step"]
-            except (OSError, ValueError, KeyError):
-                continue
+        for found in self._marks.of_others():
+            step, nan = found.get("step"), found.get("nan_step")
             if step is not None and (self.crossed is None or step < self.crossed):
                 LOG.warning(
                     "step %d crossed a limit on %s: %s", step, found.get("process"), "; ".join(found.get("reasons", []))
@@ -243,9 +222,7 @@ class TriggerWatch:
         with self._errors.guard("a trigger"):
             for path in self._root.glob(f"{DROPPED}*-{self._name}"):
                 shutil.rmtree(path, ignore_errors=True)
-            if self.mark.exists():
-                self.mark.unlink()
-            self._old = {path.name: path.stat().st_mtime_ns for path in self._root.glob(f"{MARK}*.json")}
+            self._marks.forget_earlier()
 
     # -- the ring ------------------------------------------------------------------------------------------------------
 

@@ -89,20 +89,27 @@ export interface Shown {
 interface HeatWanted {
   against: boolean;
   order: "hottest" | "model";
+  by: "series" | "module";
+  /** Only series of this module. */
+  module?: string | null;
   q: string;
   columns: number;
 }
 
-export function useMonitorHeat(id: string, shown: Shown, { against, order, q, columns }: HeatWanted) {
+export function useMonitorHeat(
+  id: string,
+  shown: Shown,
+  { against, order, by, module = null, q, columns }: HeatWanted,
+) {
   const { reach: _, ...query } = shown;
   return useInfiniteQuery({
-    queryKey: [NOUN, "heat", id, shown, against, order, q, columns],
+    queryKey: [NOUN, "heat", id, shown, against, order, by, module, q, columns],
     queryFn: ({ pageParam, signal }) =>
       readReply(
         api().GET("/api/monitors/{monitor_id}/heat", {
           params: {
             path: { monitor_id: id },
-            query: { ...query, against, order, q, columns, cursor: pageParam, limit: HEAT_ROWS },
+            query: { ...query, against, order, by, module, q, columns, cursor: pageParam, limit: HEAT_ROWS },
           },
           signal,
         }),

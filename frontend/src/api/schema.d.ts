@@ -1706,7 +1706,7 @@ export interface paths {
         };
         /**
          * Heat
-         * @description Series down, bins of steps across: the most unusual number of each, and how unusual it is.
+         * @description Series or modules down, bins of steps across: the most unusual number of each, and how unusual it is.
          */
         get: operations["heat_api_monitors__monitor_id__heat_get"];
         put?: never;
@@ -3271,10 +3271,15 @@ export interface components {
          *
          *     `values`: the most unusual size of each bin, or the largest distance of the two runs, three digits
          *     `usual`: median of the series; `worst`: how many times farther than usual, or than noise, the farthest is
+         *     `series`: how many a row of a module has, 1 of a series; `hottest`: the farthest of them
          */
         HeatRow: {
             /** Name */
             name: string;
+            /** Series */
+            series: number;
+            /** Hottest */
+            hottest: string;
             /** Heat */
             heat: string;
             /** Values */
@@ -9994,6 +9999,10 @@ export interface operations {
                 q?: string;
                 /** @description The most unusual first, or as in the model. */
                 order?: "hottest" | "model";
+                /** @description A row a series, or a module with the worst of its series in each bin. */
+                by?: "series" | "module";
+                /** @description Only series of this module. */
+                module?: string | null;
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it ends earlier where it would exceed 200 kB. */

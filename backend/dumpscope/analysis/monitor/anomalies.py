@@ -61,8 +61,9 @@ def sort_anomalies(found: Sequence[Anomaly]) -> list[Anomaly]:
 def _of_column(table: MetricTable, statistic: str, column: Float64) -> list[Anomaly]:
     found: list[Anomaly] = []
     finite_logs: list[tuple[int, Int64, Float64]] = []
+    measured = table.measured(statistic)
     for place, name in enumerate(table.names):
-        rows = np.flatnonzero(table.present[:, place])
+        rows = np.flatnonzero(measured[:, place])
         if not len(rows):
             continue
         values = np.abs(column[rows, place])

@@ -178,7 +178,7 @@ def _stage(
         rows = np.minimum(rows, len(table.steps) - 1)
         there = table.steps[rows] == steps
         sides.append(column[rows][:, columns])
-        present &= there[:, None] & table.present[rows][:, columns]
+        present &= there[:, None] & table.measured(statistic)[rows][:, columns]
     names = tuple(target.names[pair[0]] for pair in pairs)
     distance = np.where(present, distances(sides[0], sides[1]), np.nan)
     return _Stage(target.metric, statistic, names, sides[0], sides[1], distance)

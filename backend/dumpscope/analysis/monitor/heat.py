@@ -8,14 +8,14 @@ every step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, TypeVar
 
 import numpy as np
 
 from dumpscope.analysis.monitor.divergence import distances, pair_names
-from dumpscope.domain.monitor.tables import Bool, Float32, Float64, Int64, MetricTable
+from dumpscope.domain.monitor.tables import Bool, Float32, Float64, Int64, MetricTable, module_of
 
 SAMPLED: Final = 512
 """Steps, evenly spread, of which the median of a series is taken."""
@@ -64,7 +64,7 @@ def map_run(
     """One run. statistic: one of the table's; columns: bins at most; steps: first and last one that is shown, None for the end"""
     rows = _shown(table.steps, steps)
     numbers = table.values[rows, :, table.statistics.index(statistic)]
-    present = table.present[rows]
+    present = table.measured(statistic)[rows]
     starts, bins = _bins(table.steps[rows], columns)
     if not len(starts):
         return _empty(table.names, FACTOR)
@@ -107,6 +107,29 @@ def map_pair(
     scores[np.isnan(values)] = np.nan
     usual = np.full(len(names), np.nan)
     return HeatMap(names=names, bins=bins, values=values.T, scores=scores.T, usual=usual, none=1.0, full=FLOORS)
+
+
+def group_modules(found: HeatMap) -> tuple[HeatMap, list[Int64]]:
+    """A map with a row a module, in the order in which they appear: in each bin the number of its series that is farthest from
+    usual. Also the places of the series of each."""
+    together: dict[str, list[int]] = {}
+    for place, name in enumerate(found.names):
+        together.setdefault(module_of(name), []).append(place)
+    members = [np.array(places, dtype=np.int64) for places in together.values()]
+    if not members:
+        return found, []
+    known = np.nan_to_num(found.scores, nan=-1.0, posinf=np.inf)
+    rows = np.stack([places[np.argmax(known[places], axis=0)] for places in members])
+    columns = np.arange(len(found.bins))
+    usual = [found.usual[places[0]] if len(places) == 1 else np.nan for places in members]
+    grouped = replace(
+        found,
+        names=tuple(together),
+        values=found.values[rows, columns],
+        scores=found.scores[rows, columns],
+        usual=np.array(usual),
+    )
+    return grouped, members
 
 
 def thin_curve(values: Float32 | Float64, points: int) -> Int64:
@@ -158,7 +181,7 @@ def _apart(
     numbers, present = [], []
     for side, table in enumerate((target, golden)):
         rows, places = np.searchsorted(table.steps, steps), np.array([pair[side] for pair in pairs])
-        column, there = table.values[:, :, table.statistics.index(statistic)], table.present
+        column, there = table.values[:, :, table.statistics.index(statistic)], table.measured(statistic)
         if len(rows) < len(column) or len(places) < len(table.names) or (np.diff(places) != 1).any():
             column, there = column[rows[:, None], places[None, :]], there[rows[:, None], places[None, :]]
         numbers.append(column)

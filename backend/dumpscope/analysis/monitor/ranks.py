@@ -10,7 +10,7 @@ import numpy as np
 
 from dumpscope.analysis.monitor.divergence import distances
 from dumpscope.domain.monitor.findings import StrayRank
-from dumpscope.domain.monitor.tables import Float64, MetricTable
+from dumpscope.domain.monitor.tables import Bool, Float64, MetricTable
 
 FEWEST: Final = 3
 """Ranks from which one can be called odd."""
@@ -30,15 +30,19 @@ def find_stray_ranks(tables: Mapping[int, MetricTable], statistic: str = "norm")
     if not len(steps) or not names:
         return []
     cube: Float64 = np.full((len(ranks), len(steps), len(names)), np.nan)
+    measured: Bool = np.zeros(cube.shape, dtype=np.bool_)
     for place, rank in enumerate(ranks):
         column = tables[rank].column(statistic)
         if column is None:
             return []
         columns = [places[rank][name] for name in names]
-        cube[place] = column[np.searchsorted(tables[rank].steps, steps)][:, columns]
+        rows_of = np.searchsorted(tables[rank].steps, steps)
+        cube[place] = column[rows_of][:, columns]
+        measured[place] = tables[rank].measured(statistic)[rows_of][:, columns]
     usual = _median(cube)
     away = distances(cube, np.broadcast_to(usual, cube.shape))
     away[:, np.isnan(usual)] = 0.0
+    away[~measured] = 0.0  # an expert without tokens has no gradient there: nothing that could stray
     ordered = np.sort(away, axis=0)
     odd = (ordered[-1] > FLOOR) & (ordered[-1] > TIMES * ordered[-2])
     which = np.argmax(away, axis=0)

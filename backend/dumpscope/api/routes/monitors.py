@@ -5,13 +5,17 @@ Maps and curves are read from the files, which may still grow; only what was fou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isnan
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Annotated, Any, Final, Literal
 
+import numpy as np
 from fastapi import APIRouter, Query, Response
 
 from dumpscope.analysis.monitor.divergence import ROUNDING
+from dumpscope.analysis.monitor.heat import group_modules
 from dumpscope.api.ingest import resolve_path, root_of
 from dumpscope.api.models.base import Accepted, Page
 from dumpscope.api.models.training.monitors import (
@@ -35,7 +39,7 @@ from dumpscope.api.replies import REPLY_BYTES, after, decode_cursor, encode_curs
 from dumpscope.api.routes.figure_replies import Figure, figure_reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.monitor.findings import KINDS
-from dumpscope.domain.monitor.tables import MonitorRun
+from dumpscope.domain.monitor.tables import MonitorRun, module_of
 from dumpscope.errors import ConflictError, UsageError
 from dumpscope.index.dumps.catalogue import list_dumps
 from dumpscope.index.monitors.catalogue import (
@@ -63,6 +67,7 @@ SENT_POINTS: Final = 3000
 """Numbers of all curves of one run in a reply."""
 Sort = Literal["gravest", "step", "-step", "name", "-factor"]
 Order = Literal["hottest", "model"]
+By = Literal["series", "module"]
 Rank = Annotated[int | None, Query(ge=0, le=INT32, description="The first if left out.")]
 Metric = Annotated[str, Query(max_length=300, description="A metric or a scalar of `runs`: grad_reduced, loss.")]
 Statistic = Annotated[str, Query(max_length=100, description="One of the metric's.")]
@@ -106,7 +111,6 @@ def again(monitor_id: Id, state: Shared) -> Response:
     row = get_monitor(state.database, monitor_id)
     if row.status == "pending" and row.job is not None and not state.jobs.get(row.job).over:
         return _accepted(row.id, row.job)
-    change_monitor(state.database, row.id, status="pending", error=None)
     return _submit(state, row)
 
 
@@ -189,8 +193,9 @@ def anomalies(
     ]
     if sort != "gravest":
         key, down = sort.removeprefix("-"), sort.startswith("-")
-        rows.sort(key=lambda row: _factor(row) if key == "factor" else row[key] or "", reverse=down)
-    begin = after(cursor) or 0
+        keys: dict[str, Callable[[dict[str, Any]], Any]] = {"factor": _factor, "name": lambda row: row["name"] or ""}
+        rows.sort(key=keys.get(key, itemgetter(key)), reverse=down)
+    begin = _begin(cursor)
     page = [((begin + place + 1,), row) for place, row in enumerate(rows[begin : begin + limit + 1])]
     return list_reply(page, limit, len(rows), lambda: len(rows), MonitorAnomaly.model_validate)
 
@@ -208,30 +213,37 @@ def heat(
     against: Annotated[bool, Query(description="Distances from the other run.")] = False,
     q: Search = "",
     order: Annotated[Order, Query(description="The most unusual first, or as in the model.")] = "hottest",
+    by: Annotated[
+        By, Query(description="A row a series, or a module with the worst of its series in each bin.")
+    ] = "series",
+    module: Annotated[str | None, Query(max_length=4096, description="Only series of this module.")] = None,
     cursor: Cursor = None,
     limit: Rows = 40,
 ) -> Response:
-    """Series down, bins of steps across: the most unusual number of each, and how unusual it is."""
+    """Series or modules down, bins of steps across: the most unusual number of each, and how unusual it is."""
     row = get_monitor(state.database, monitor_id)
-    own, other = _open(state, row, against=against)
+    run, other = _open(state, row, against=against)
     found = state.open_runs.heat(
-        own,
+        run,
         other,
         rank=rank,
         metric=metric,
         statistic=statistic,
         columns=columns,
         limits=(first, last),
-        floor=_limit(row, rank_of(own, rank).rank),
+        floor=_limit(row, rank_of(run, rank).rank),
     )
     worst = found.worst
-    places = range(len(found.names)) if order == "model" else (-worst).argsort(kind="stable").tolist()
-    shown = [place for place in places if q.lower() in found.names[place].lower()]
-    begin = after(cursor) or 0
+    rows, members = group_modules(found) if by == "module" else (found, np.arange(len(found.names))[:, None])
+    places = range(len(rows.names)) if order == "model" else (-rows.worst).argsort(kind="stable").tolist()
+    wanted = [q.lower() in name.lower() and (module is None or module_of(name) == module) for name in found.names]
+    shown = [place for place in places if any(wanted[one] for one in members[place])]
+    begin = _begin(cursor)
     items: list[HeatRow] = []
     size = 0
     for place in shown[begin : begin + limit]:
-        piece = heat_row(found, place)
+        own = members[place][(-worst[members[place]]).argsort(kind="stable")]
+        piece = heat_row(rows, place, [found.names[one] for one in own])
         size += len(piece.model_dump_json())
         if items and size > REPLY_BYTES - 30 * len(found.bins):
             break
@@ -239,7 +251,7 @@ def heat(
     end = begin + len(items)
     return reply(
         HeatPage(
-            rank=rank_of(own, rank).rank or 0,
+            rank=rank_of(run, rank).rank or 0,
             metric=metric,
             statistic=statistic,
             against=other is not None,
@@ -317,7 +329,10 @@ def _curves(
 
 def _submit(state: State, row: MonitorRow) -> Response:
     paths = [path for path in (row.path, row.other) if path is not None]
-    roots = [root_of(state, resolve_path(state, path)) for path in paths]
+    roots = [
+        root_of(state, resolve_path(state, path)) for path in paths
+    ]  # before anything is changed: files may be gone
+    change_monitor(state.database, row.id, status="pending", error=None)
     job = state.runner.submit("monitor", row.id, {"roots": [roots[0], roots[-1]]})
     change_monitor(state.database, row.id, job=job.id)
     return _accepted(row.id, job.id)
@@ -342,17 +357,22 @@ def _open(state: State, row: MonitorRow, *, against: bool = True) -> tuple[Monit
 
 def _found(state: State, monitor_id: str) -> tuple[MonitorRow, dict[str, Any]]:
     """Raises ConflictError while there is no result."""
-    row = get_monitor(state.database, monitor_id)
+    row, found = get_findings(state.database, monitor_id)
     if row.answer is None:
         hint = say("monitor.examine_again") if row.status in ("failed", "cancelled") else say("checkpoints.wait")
         raise ConflictError(say("monitor.no_result"), hint=hint)
-    return row, get_findings(state.database, row)
+    return row, found
 
 
 def _limit(row: MonitorRow, rank: int | None) -> float:
     """The distance that counts as noise on a rank, as the last examination found it."""
     known = {place: float(limit) for place, limit in (row.answer or {}).get("limits", ())}
     return known.get(rank, ROUNDING)
+
+
+def _begin(cursor: str | None) -> int:
+    """Rows before the page."""
+    return max(0, after(cursor) or 0)
 
 
 def _factor(row: dict[str, Any]) -> float:

@@ -26,6 +26,7 @@ class MetricTable:
     names: of parameters or of values of modules, in the order of the model; statistics: `norm`, `min`...
     steps: ascending, shape (S,); values: shape (S, P, O); present: shape (S, P), whether a name was measured in a step: a value
     that is NaN where this is true was NaN
+    lacking: shape (S, O), statistics that the run did not take in a step, as it was resumed with other settings; None for none
     """
 
     metric: str
@@ -34,13 +35,21 @@ class MetricTable:
     steps: Int64
     values: Float32
     present: Bool
+    lacking: Bool | None = None
+
+    def measured(self, statistic: str) -> Bool:
+        """Where there is a number of one of the statistics, shape (S, P)."""
+        if self.lacking is None:
+            return self.present
+        found: Bool = self.present & ~self.lacking[:, self.statistics.index(statistic), None]
+        return found
 
     def column(self, statistic: str) -> Float64 | None:
         """One statistic as shape (S, P); None where the table has not got it. NaN where nothing was measured, too."""
         if statistic not in self.statistics:
             return None
         found = self.values[:, :, self.statistics.index(statistic)].astype(np.float64)
-        found[~self.present] = np.nan
+        found[~self.measured(statistic)] = np.nan
         return found
 
 

@@ -40,8 +40,6 @@ def copy_comparison(
     that nobody else uses. Raises NotFoundError, and ConflictError where there is no result, or one that is being changed.
     """
     with source.read() as connection:
-        if source.kind == "postgresql":
-            connection.execution_options(isolation_level="REPEATABLE READ")
         table = tables.comparison
         row = connection.execute(select(table).where(table.c.id == comparison_id)).one_or_none()
         if row is None:

@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, State
 from dumpscope.index.dump_queries.outputs import OUTPUTS
 from dumpscope.index.dumps.catalogue import StoredRank
-from dumpscope.index.dumps.items import all_items
+from dumpscope.index.dumps.items import all_items, gone_rank
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import with_states
 from dumpscope.index.store.database import Database, fetch_columns
@@ -45,7 +45,10 @@ _RECENT: Final[Recent[tuple[str, str | None, int], ValueColumns]] = Recent(KEPT)
 
 
 def value_columns(database: Database, rank: StoredRank, stamp: str | None) -> ValueColumns:
-    """Columns of a rank, read once. stamp: the job that read the dump, which tells apart an id that is used again"""
+    """Columns of a rank, read once. stamp: the job that read the dump, which tells apart an id that is used again
+
+    Raises NotFoundError where the rank is being removed.
+    """
     return _RECENT.get((database.url, stamp, rank.id), lambda: _load(database, rank))
 
 
@@ -59,6 +62,8 @@ def _load(database: Database, rank: StoredRank) -> ValueColumns:
         )
         items = all_items(connection, rank.id)
         names, kind, direction, label = entries or [[] for _ in range(4)]
+        if len(names) != rank.nodes or len(items) != rank.items:
+            raise gone_rank()
         codes = np.array(label, dtype=np.int64)
         ways = np.array(direction, dtype=np.int64)
         kinds, number = np.unique(np.where(codes < 0, -1, codes * 8 + ways), return_inverse=True)

@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from dumpscope.domain.records import RankDump, derived_name
+from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, distinct, numbers, storable, to_json, unpack_states
 from dumpscope.index.store.database import fetch_among, fetch_columns
@@ -23,6 +24,7 @@ from dumpscope.index.store.item_blocks import (
 )
 from dumpscope.index.store.owners import Draft
 from dumpscope.index.store.texts import texts_by_id
+from dumpscope.texts import say
 
 BLOCKS: Final = 256
 """Blocks of one transaction: some 2 MB."""
@@ -84,6 +86,11 @@ def some_items(connection: Connection, rank: int, wanted: Iterable[int]) -> Item
     keys = [tables.key(rank, number) for number in asked.tolist()]
     rows = sorted(fetch_among(connection, tables.item, _ROW, "id", keys))
     return _from_rows(connection, list(zip(*rows, strict=True)))
+
+
+def gone_rank() -> NotFoundError:
+    """What to raise where a rank lacks rows that it had: it is removed in batches, and who holds its number reads on."""
+    return NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
 
 
 def _from_rows(connection: Connection, columns: Sequence[Sequence[Any]]) -> ItemColumns:

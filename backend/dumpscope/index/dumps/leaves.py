@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from dumpscope.domain.records import ROLE_WORDS, Number, as_stored, derived_name, names_item
-from dumpscope.index.dumps.items import some_items
+from dumpscope.index.dumps.items import gone_rank, some_items
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, with_states
 from dumpscope.index.store.item_blocks import ItemColumns
@@ -35,12 +35,19 @@ class Leaf:
 
 
 def leaves(connection: Connection, rank: int, numbers: Iterable[int]) -> dict[int, Leaf]:
-    """The records with these item numbers of rank_dump `rank`."""
-    return leaves_of(connection, rank, some_items(connection, rank, numbers))
+    """The records with these item numbers of rank_dump `rank`. Raises NotFoundError where one of them is missing."""
+    wanted = set(numbers)
+    items = some_items(connection, rank, wanted)
+    if len(items) < len(wanted):
+        raise gone_rank()
+    return leaves_of(connection, rank, items)
 
 
 def leaves_of(connection: Connection, rank: int, items: ItemColumns) -> dict[int, Leaf]:
-    """The records that these items of rank_dump `rank` are, by number and in their order."""
+    """The records that these items of rank_dump `rank` are, by number and in their order.
+
+    Raises NotFoundError where the rank is being removed.
+    """
     if not len(items):
         return {}
     names = _node_names(connection, rank, set(items.node.tolist()))
@@ -85,6 +92,8 @@ def _node_names(connection: Connection, rank: int, nodes: set[int]) -> dict[int,
     for start in range(0, len(keys), 900):
         rows = connection.execute(select(entry.id, entry.name).where(entry.id.in_(keys[start : start + 900])))
         found.update((row.id & tables.NUMBER_MASK, row.name) for row in rows)
+    if len(found) < len(keys):
+        raise gone_rank()
     return found
 
 

@@ -20,22 +20,24 @@ from dumpscope.domain.records import (
     derived_name,
 )
 from dumpscope.domain.run import Run
-from dumpscope.errors import NotFoundError, Problem
-from dumpscope.index.dumps.items import all_items
+from dumpscope.errors import Problem
+from dumpscope.index.dumps.items import all_items, gone_rank
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, distinct, unpack_producers, with_states
 from dumpscope.index.store.database import Database, fetch_columns
 from dumpscope.index.store.item_blocks import ItemColumns
 from dumpscope.index.store.texts import stacks_by_id, texts_by_id
-from dumpscope.texts import say
 
 
 def load_rank(database: Database, rank_id: int) -> RankDump:
-    """The rank_dump `rank_id` as columns; codes may differ from the reader's, what they mean does not."""
+    """The rank_dump `rank_id` as columns; codes may differ from the reader's, what they mean does not.
+
+    Raises NotFoundError where it is gone or being removed.
+    """
     with database.read() as connection:
         row = connection.execute(select(tables.rank_dump).where(tables.rank_dump.c.id == rank_id)).one_or_none()
         if row is None:
-            raise NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
+            raise gone_rank()
         nodes, tree = _load_entries(connection, row)
         items = _load_items(connection, row, nodes.names)
     return RankDump(
@@ -97,7 +99,7 @@ def tensor_folder(database: Database, rank_id: int) -> str | None:
     """Where the tensor files of the rank_dump `rank_id` lie, None where it has none. Raises NotFoundError."""
     header = _column(database, tables.rank_dump.c.header, rank_id)
     if header is None:
-        raise NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
+        raise gone_rank()
     folder: str | None = json.loads(header)["data_dir"]
     return folder
 
@@ -125,6 +127,8 @@ def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:
         connection, "entry", "parent, seq, name, kind, direction, label, call, stack, micro", row.id, width=9
     )
     parent, seq, names, kind, direction, label, call, stack, micro = columns
+    if len(names) != row.entries:
+        raise gone_rank()
     parents = np.array(parent, dtype=np.int64)
     dumped = row.nodes
     label_codes, labels = _texts(connection, label[:dumped])
@@ -152,6 +156,8 @@ def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:
 
 def _load_items(connection: Connection, row: Any, names: list[str]) -> Items:
     found = all_items(connection, row.id)
+    if len(found) != row.items:
+        raise gone_rank()
     made = stored_producers(connection, row.id)
     data_codes, data_names = _data_names(found, names)
     return Items(

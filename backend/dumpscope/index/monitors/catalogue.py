@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,19 +72,22 @@ def change_monitor(database: Database, monitor_id: str, **values: Any) -> None:
 
 def get_monitor(database: Database, monitor_id: str) -> MonitorRow:
     """Raises NotFoundError."""
+    return _row(_found(database, monitor_id, _SHORT))
+
+
+def get_findings(database: Database, monitor_id: str) -> tuple[MonitorRow, dict[str, Any]]:
+    """The row and all that its last examination found, as JSON, of one moment; empty until there is one. Raises NotFoundError."""
+    row = _found(database, monitor_id, list(_MONITOR.c))
+    document: dict[str, Any] = json.loads(row.findings) if row.findings else {}
+    return _row(row), document
+
+
+def _found(database: Database, monitor_id: str, columns: Sequence[ColumnElement[Any]]) -> Any:
     with database.read() as connection:
-        row = connection.execute(select(*_SHORT).where(_MONITOR.c.id == monitor_id)).one_or_none()
+        row = connection.execute(select(*columns).where(_MONITOR.c.id == monitor_id)).one_or_none()
     if row is None:
         raise NotFoundError(say("monitor.no_monitor", id=f"{monitor_id!r}"), hint=say("monitor.list_monitors"))
-    return _row(row)
-
-
-def get_findings(database: Database, row: MonitorRow) -> dict[str, Any]:
-    """All that the last examination found, as JSON; empty until there is one."""
-    with database.read() as connection:
-        found = connection.execute(select(_MONITOR.c.findings).where(_MONITOR.c.serial == row.serial)).scalar()
-    document: dict[str, Any] = json.loads(found) if found else {}
-    return document
+    return row
 
 
 def list_monitors(

@@ -17,7 +17,7 @@ from dumpscope.domain.records import Int32, Int64, Kind, State
 from dumpscope.domain.unread.communication import PREFIX
 from dumpscope.errors import ConflictError
 from dumpscope.index.comparisons.catalogue import StoredUnit
-from dumpscope.index.dumps.items import some_items
+from dumpscope.index.dumps.items import gone_rank, some_items
 from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.dumps.load_rank import stored_producers
 from dumpscope.index.pair_queries.collectives import sender
@@ -310,6 +310,8 @@ class _Records:
     def __init__(self, connection: Connection, rank: int, numbers: Sequence[int]) -> None:
         self._items = some_items(connection, rank, numbers)
         self._row = {number: row for row, number in enumerate(self._items.number.tolist())}
+        if len(self._row) < len(set(numbers)):
+            raise gone_rank()
 
     def place(self, number: int) -> tuple[int, int]:
         """Role and kind."""

@@ -132,6 +132,9 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A connection that sees one consistent snapshot; nothing can be written through it on SQLite."""
         with self._readers.connect() as connection:
+            if self.kind == "postgresql":  # where each statement would have a snapshot of its own
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            connection.begin()  # statements that go past SQLAlchemy (`fetch_columns`) would begin none
             yield connection
 
     @contextmanager

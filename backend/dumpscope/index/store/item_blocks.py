@@ -7,6 +7,7 @@ lie in it, so it is copied as it is, and one item costs the reading of one block
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.records import STATISTICS, Float64, Int8, Int32, Int64, State, UInt8
+from dumpscope.domain.records import ROLE_WORDS, STATISTICS, Float64, Int8, Int32, Int64, Kind, State, UInt8
 from dumpscope.errors import DumpscopeError
-from dumpscope.index.store.codec import inflate, pack_states, unpack_states
+from dumpscope.index.store.codec import DERIVED_SUFFIXES, inflate, pack_states, unpack_states
+from dumpscope.index.store.page import LAST_NUMBER
 from dumpscope.texts import say
 
 BLOCK: Final = 1024
@@ -30,6 +32,15 @@ _WHOLE: Final = ("<i1", "<i2", "<i4", "<i8")
 _REAL: Final = ("<f4", "<f8")
 _LEVEL: Final = 1
 """Of zlib. Higher ones take twice as long for a hundredth less."""
+_NODES: Final = np.iinfo(np.int32).max
+_SHAPE: Final = re.compile(r"\[(?:-?[0-9]{1,19}(?:,-?[0-9]{1,19})*)?\]")
+_LIMITS: Final[dict[str, tuple[int, int]]] = {
+    "role": (0, len(ROLE_WORDS) - 1),
+    "kind": (0, max(Kind)),
+    "requires_grad": (-1, 1),
+    "states": (0, 8 ** len(STATISTICS) - 1),
+}
+"""Smallest and largest value of a column. A result file comes from anybody: what lies outside is damage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +121,7 @@ def unpack_block(block: bytes, wanted: Int64 | None = None) -> ItemColumns:
     """
     try:
         return _unpack(inflate(block), wanted)
-    except (zlib.error, ValueError, LookupError, TypeError) as error:
+    except (zlib.error, ValueError, LookupError, TypeError, RecursionError) as error:
         raise DumpscopeError(say("index.item_block_damaged"), hint=say("index.register_dump_again")) from error
 
 
@@ -118,38 +129,58 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
     size = int(np.frombuffer(content, _SIZE, 1)[0])
     at = _SIZE.itemsize + size
     head = json.loads(content[_SIZE.itemsize : at])
-    count, types = head["count"], iter(head["types"])
+    count, first = _number(head["count"], 1, BLOCK), _number(head["first"], 0, LAST_NUMBER)
     allowed = (*(_WHOLE for _ in (*_NUMBERS, *TEXTS)), *(_REAL for _ in STATISTICS))
     columns: list[NDArray[Any]] = []
-    for word, known in zip(types, allowed, strict=True):
-        if word.replace("|", "<") not in known:
+    for word, known in zip(head["types"], allowed, strict=True):
+        if str(word).replace("|", "<") not in known:
             raise ValueError(word)
         columns.append(np.frombuffer(content, word, count, at))
         at += columns[-1].nbytes
-    first = head["first"]
     rows: Any = slice(None)
     if wanted is not None:
         rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + count)] - first
-    node = head["node"] + np.cumsum(columns[0], dtype=np.int64)
-    columns = [column[rows] for column in columns]
     numbers = dict(zip((*_NUMBERS, *TEXTS), columns, strict=False))
-    coded: dict[str, Any] = {
-        name: Coded(codes=numbers[name].astype(np.int32), texts=texts)
-        for name, texts in zip(TEXTS, head["texts"], strict=True)
-    }
-    for column in coded.values():
-        if len(column.codes) and column.codes.max() >= len(column.texts):
-            raise ValueError("a code without its text")
+    node = _number(head["node"], 0, _NODES) + np.cumsum(numbers["node"], dtype=np.int64)
+    if numbers["node"].min() < 0 or node[-1] > _NODES:
+        raise ValueError("nodes of items fall")
+    for name, (least, most) in _LIMITS.items():
+        _check(numbers[name], least, most)
+    coded: dict[str, Any] = {}
+    for name, texts in zip(TEXTS, head["texts"], strict=True):
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError("texts that are none")
+        if name == "shape" and not all(map(_SHAPE.fullmatch, texts)):
+            raise ValueError("a shape that is none")
+        least = -1 - len(DERIVED_SUFFIXES) if name == "data_name" else -1
+        _check(numbers[name], least, len(texts) - 1)
+        coded[name] = Coded(codes=numbers[name][rows].astype(np.int32), texts=texts)
+    stats = np.stack([column[rows].astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1)
+    states = unpack_states(numbers["states"][rows], len(STATISTICS))
+    if not np.isfinite(stats).all() or (states > max(State)).any():
+        raise ValueError("a number that its state does not tell")
     return ItemColumns(
         number=np.arange(first, first + count, dtype=np.int64)[rows],
         node=node[rows].astype(np.int32),
-        role=numbers["role"].astype(np.int8),
-        kind=numbers["kind"].astype(np.int8),
-        stats=np.stack([column.astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1),
-        states=unpack_states(numbers["states"], len(STATISTICS)),
-        requires_grad=numbers["requires_grad"].astype(np.int8),
+        role=numbers["role"][rows].astype(np.int8),
+        kind=numbers["kind"][rows].astype(np.int8),
+        stats=stats,
+        states=states,
+        requires_grad=numbers["requires_grad"][rows].astype(np.int8),
         **coded,
     )
+
+
+def _number(given: Any, least: int, most: int) -> int:
+    """A whole number of a head. Raises ValueError for anything else."""
+    if type(given) is not int or not least <= given <= most:
+        raise ValueError(f"{str(given)[:40]} is not between {least} and {most}")
+    return given
+
+
+def _check(column: NDArray[Any], least: int, most: int) -> None:
+    if column.min() < least or column.max() > most:
+        raise ValueError(f"numbers that are not between {least} and {most}")
 
 
 def join_columns(parts: Sequence[ItemColumns]) -> ItemColumns:

@@ -106,14 +106,18 @@ def _anomalies(rank: MonitorRank, metrics: Sequence[str]) -> list[Anomaly]:
             for one in find_anomalies(rank.load(metric)):
                 found.setdefault((family, one.kind, one.name, one.step), one)
     for name, (steps, values) in rank.scalars.items():
-        if (name in metrics if metrics else name != "lr") and not (values <= 0).any():
+        if name in metrics if metrics else name != "lr":
+            signed = bool((values <= 0).any())  # factors say nothing of it
             for one in find_anomalies(scalar_table(name, steps, values)):
-                found[name, one.kind, one.name, one.step] = one
+                if one.kind == "not_finite" or not signed:
+                    found[name, one.kind, one.name, one.step] = one
     return sort_anomalies(list(found.values()))
 
 
 def scalar_table(name: str, steps: Int64, values: Float64) -> MetricTable:
-    """A scalar, such as the loss, as a table of one series that has its name."""
+    """A scalar, such as the loss, as a table of one series that has its name. Beyond float32 a number becomes its largest."""
+    largest = np.finfo(np.float32).max
+    values = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
     return MetricTable(
         metric=name,
         names=(name,),

@@ -215,7 +215,7 @@ def _has(rank: MonitorRank, metric: str, statistic: str) -> bool:
 
 def _curve(table: MetricTable, place: int, statistic: str, points: int, limits: Limits, *, golden: bool) -> Curve:
     at = table.statistics.index(statistic)
-    rows = np.flatnonzero(table.present[:, place])
+    rows = np.flatnonzero(table.measured(statistic)[:, place])
     steps = table.steps[rows]
     inside = np.ones(len(rows), dtype=np.bool_)
     if limits[0] is not None:

@@ -8,7 +8,7 @@ import io
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +30,7 @@ _SCOPES: Final = {
 }
 """Words of TrainerMonitorV2 that TrainerMon says otherwise."""
 _NAMES: Final = ("name", "module_name")
+_LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 def rank_of_folder(name: str) -> int | None:
@@ -51,8 +52,7 @@ def monitor_files(folder: str) -> list[str]:
 
 def is_monitor_csv(path: str) -> bool:
     """Whether a file's first line is that of msprobe's monitor."""
-    head = read_head(path).decode("utf-8-sig", "replace").partition("\n")[0]
-    heading = next(csv.reader([head]), [])
+    heading = _heading(path)
     return "vpp_stage" in heading and "step" in heading and any(name in heading for name in _NAMES)
 
 
@@ -94,14 +94,17 @@ def _metric(scope: str) -> str:
 
 
 def _heading(path: str) -> list[str]:
-    head = read_head(path).decode("utf-8-sig", "replace").partition("\n")[0]
-    return [word.strip() for word in next(csv.reader([head]), [])]
+    head = _LINE_END.split(read_head(path).decode("utf-8-sig", "replace"), maxsplit=1)[0]
+    try:
+        return [word.strip() for word in next(csv.reader([head]), [])]
+    except csv.Error:
+        return []
 
 
 def _rows(path: str, problems: list[Problem]) -> Iterator[tuple[int, list[str]]]:
     with open_regular(path) as stream:
         text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", "replace", newline="")  # type: ignore[type-var]
-        lines = csv.reader(text)
+        lines = csv.reader(_whole_lines(text, path, problems))
         try:
             next(lines, None)
             for row in lines:
@@ -111,23 +114,39 @@ def _rows(path: str, problems: list[Problem]) -> Iterator[tuple[int, list[str]]]
             problems.append(Problem(loc=path, kind="damaged", message=message))
 
 
+def _whole_lines(text: Iterable[str], path: str, problems: list[Problem]) -> Iterator[str]:
+    """All lines but one that has no end: it is being written, and its last number may lack digits."""
+    for line in text:
+        if line.endswith(("\n", "\r")):
+            yield line
+            continue
+        cut = Problem(loc=path, kind="truncated", message=say("readers.last_line_not_whole"))
+        if cut not in problems:
+            problems.append(cut)
+
+
 def _table(metric: str, paths: Sequence[str], problems: list[Problem]) -> MetricTable | None:
     cells: dict[tuple[int, str], tuple[float, ...]] = {}
     statistics: tuple[str, ...] = ()
+    taken: dict[str, set[int]] = {}
     for path in paths:
         heading = _heading(path)
         own = tuple(word for word in heading if word in STATISTICS)
         statistics = statistics + tuple(word for word in own if word not in statistics)
         read = _reader(heading, statistics, metric)
         bad = 0
+        here: set[int] = set()
         for _, row in _rows(path, problems):
             found = read(row)
             if found is None:
                 bad += 1
             elif found[0] is not None:
                 cells[found[0]] = found[1]
+                here.add(found[0][0])
             if len(cells) * max(len(statistics), 1) > CELL_LIMIT:
                 raise LimitError(say("monitor.table_too_large", metric=metric, count=CELL_LIMIT), where=path)
+        for word in own:
+            taken.setdefault(word, set()).update(here)
         if bad:
             problems.append(Problem(loc=path, kind="damaged", message=say("monitor.rows_skipped", count=bad)))
     if not cells:
@@ -136,6 +155,7 @@ def _table(metric: str, paths: Sequence[str], problems: list[Problem]) -> Metric
     names = list(dict.fromkeys(name for _, name in cells))
     values = np.full((len(steps), len(names), len(statistics)), np.nan, dtype=np.float32)
     present = np.zeros((len(steps), len(names)), dtype=np.bool_)
+    lacking = np.array([[step not in taken[word] for word in statistics] for step in steps])
     rows = {step: place for place, step in enumerate(steps)}
     columns = {name: place for place, name in enumerate(names)}
     with np.errstate(over="ignore"):
@@ -149,6 +169,7 @@ def _table(metric: str, paths: Sequence[str], problems: list[Problem]) -> Metric
         steps=np.array(steps, dtype=np.int64),
         values=values,
         present=present,
+        lacking=lacking if lacking.any() else None,
     )
 
 

@@ -45,6 +45,15 @@ class FollowedRun:
 
     def look(self) -> MonitorRun:
         """The run as it is now: the same object where nothing changed. Raises NotFoundError, UnreadableError, LimitError."""
+        try:
+            return self._look()
+        except OSError as error:  # no folder, not ours to read, or gone since it was listed
+            reason = error.strerror or type(error).__name__
+            raise UnreadableError(
+                say("readers.cannot_opened", reason=reason), where=str(error.filename or self._path)
+            ) from error
+
+    def _look(self) -> MonitorRun:
         if not os.path.exists(self._path):
             raise NotFoundError(say("monitor.no_such_path"), where=self._path)
         problems: list[Problem] = []

@@ -215,6 +215,7 @@ def _table(
         raise LimitError(say("monitor.table_too_large", metric=metric, count=CELL_LIMIT))
     values: Float32 = np.full((len(used), len(names), len(statistics)), np.nan, dtype=np.float32)
     present: Bool = np.zeros((len(used), len(names)), dtype=np.bool_)
+    lacking: Bool = np.ones((len(used), len(statistics)), dtype=np.bool_)
     place_of = {name: place for place, name in enumerate(names)}
     places: dict[int, _Places] = {}
     with ExitStack() as opened:
@@ -229,10 +230,16 @@ def _table(
                 data = streams[block.part].read(size)
                 if len(data) < size:
                     raise UnreadableError(say("monitor.file_replaced"), where=files[block.part][0])
-                where.put(np.frombuffer(data, "<f4"), values[row], present[row])
+                where.put(np.frombuffer(data, "<f4"), values[row], present[row], lacking[row])
     steps = np.array([block.step for block, _ in used], dtype=np.int64)
     return MetricTable(
-        metric=metric, names=tuple(names), statistics=statistics, steps=steps, values=values, present=present
+        metric=metric,
+        names=tuple(names),
+        statistics=statistics,
+        steps=steps,
+        values=values,
+        present=present,
+        lacking=lacking if lacking.any() else None,
     )
 
 
@@ -245,6 +252,7 @@ class _Places:
         taken = [place for place, one in enumerate(group.statistics) if one in statistics]
         kinds = [statistics.index(group.statistics[place]) for place in taken]
         whole = names == list(range(len(place_of))) and kinds == list(range(len(statistics)))
+        self._kinds = kinds
         # A copy is ten times faster than a list of places, and most groups are all of a row.
         self._names: Any = slice(None) if whole else np.array(names, dtype=np.int64)
         self._cells: Any = (
@@ -254,9 +262,10 @@ class _Places:
         if len(taken) == 1:
             self._taken = slice(taken[0], taken[0] + 1)
 
-    def put(self, numbers: Float32, row: Float32, present: Bool) -> None:
+    def put(self, numbers: Float32, row: Float32, present: Bool, lacking: Bool) -> None:
         row[self._cells] = numbers.reshape(self._shape)[:, self._taken]
         present[self._names] = True
+        lacking[self._kinds] = False
 
 
 def _reopen(path: str, own: tuple[int, int] | None) -> BinaryIO:

@@ -14,6 +14,9 @@ export interface MonitorAddress {
   /** Numbers of the run alone, although there is another one. */
   alone: boolean;
   order: "hottest" | "model";
+  /** What a row of the map is; of modules, the one that is open. */
+  by: "series" | "module";
+  module: string | null;
   /** Part of the names in the map. */
   query: string;
   /** Series with a curve; null: what the answer is about. */
@@ -37,6 +40,8 @@ export function parseMonitorAddress(search: string): MonitorAddress {
     statistic: params.get("stat") || null,
     alone: params.get("view") === "alone",
     order: params.get("order") === "model" ? "model" : "hottest",
+    by: params.get("by") === "module" ? "module" : "series",
+    module: params.get("m") || null,
     query: params.get("q") ?? "",
     series: series.length === 0 ? null : series.filter((name) => name !== ""),
     step: wholeNumber(params.get("step")),
@@ -58,6 +63,8 @@ export function formatMonitorAddress(address: MonitorAddress): string {
   put("stat", address.statistic);
   put("view", address.alone ? "alone" : null);
   put("order", address.order === "model" ? "model" : null);
+  put("by", address.by === "module" ? "module" : null);
+  put("m", address.by === "module" ? address.module : null);
   put("q", address.query);
   for (const name of address.series ?? []) params.append("n", name);
   if (address.series?.length === 0) params.set("n", "");

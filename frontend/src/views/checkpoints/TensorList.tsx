@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { useCheckpointCounts, useCheckpointTensors } from "../../api/checkpoints";
 import type { CheckpointTensor } from "../../api/types";
@@ -14,6 +13,7 @@ import { getLocation, navigate } from "../../base/address/location";
 import { formatCount, formatReal, formatShare } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../../widgets/basic/MiddleName";
+import { MoreRows } from "../../widgets/basic/MoreRows";
 import { useLocation } from "../../widgets/basic/navigation";
 import { SearchField } from "../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
@@ -60,16 +60,7 @@ export function TensorList({ id }: { id: string }) {
             </div>
             <div className={`${classes.foot} dim num`}>
               {t("home.shown", { shown: formatCount(rows.length), total: formatCount(total) })}
-              {query.hasNextPage && (
-                <Button
-                  variant="subtle"
-                  size="compact-xs"
-                  loading={query.isFetchingNextPage}
-                  onClick={() => void query.fetchNextPage()}
-                >
-                  {t("app.more")}
-                </Button>
-              )}
+              <MoreRows list={query} />
             </div>
           </>
         )}

@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { useMonitorAnomalies } from "../../api/monitors";
 import type { Monitor, MonitorAnomaly } from "../../api/types";
@@ -7,6 +6,7 @@ import { formatCount, formatReal } from "../../base/numbers/format";
 import { formatSpan } from "../../base/numbers/trendLines";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../../widgets/basic/MiddleName";
+import { MoreRows } from "../../widgets/basic/MoreRows";
 import { SearchField } from "../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import { useDebounced } from "../../widgets/basic/useDebounced";
@@ -49,16 +49,7 @@ export function AnomalyList({ row, address, choice }: AnomalyListProps) {
               ))}
             </tbody>
           </table>
-          {found.hasNextPage && (
-            <Button
-              variant="subtle"
-              size="compact-xs"
-              loading={found.isFetchingNextPage}
-              onClick={() => void found.fetchNextPage()}
-            >
-              {t("app.more")}
-            </Button>
-          )}
+          <MoreRows list={found} />
         </div>
       )}
     </section>

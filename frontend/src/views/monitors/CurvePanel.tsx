@@ -1,6 +1,7 @@
 import { CloseButton } from "@mantine/core";
 import { type Shown, useMonitorFigure } from "../../api/monitors";
 import type { Monitor, MonitorRuns } from "../../api/types";
+import { dumpedFrom } from "../../base/numbers/dumpedSteps";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../../widgets/basic/MiddleName";
 import { Link } from "../../widgets/basic/navigation";
@@ -27,7 +28,10 @@ export function CurvePanel({ row, runs, choice, shown }: CurvePanelProps) {
     choice.step,
   );
   const what = `${words.metric(choice.metric)} · ${words.statistic(choice.statistic)}`;
-  const beside = runs.dumps.filter(({ steps }) => choice.step !== null && steps.includes(choice.step));
+  const beside = runs.dumps.flatMap((dump) => {
+    const step = choice.step === null ? null : dumpedFrom(dump.steps, choice.step);
+    return step === null ? [] : [{ ...dump, step }];
+  });
   return (
     <section className={`panel ${classes.curve}`} aria-label={t("monitors.curves")} data-testid="monitor-curve">
       <div className={classes.curveHead}>
@@ -54,8 +58,10 @@ export function CurvePanel({ row, runs, choice, shown }: CurvePanelProps) {
           </span>
         )}
         {beside.map((dump) => (
-          <Link key={dump.id} to={`dumps/${encodeURIComponent(dump.id)}`} search={`s=${choice.step}&r=${choice.rank}`}>
-            {t("monitors.dump", { name: dump.name })}
+          <Link key={dump.id} to={`dumps/${encodeURIComponent(dump.id)}`} search={`s=${dump.step}&r=${choice.rank}`}>
+            {dump.step === choice.step
+              ? t("monitors.dump", { name: dump.name })
+              : t("monitors.dumpAt", { name: dump.name, step: dump.step })}
           </Link>
         ))}
       </div>

@@ -1,4 +1,4 @@
-import { Button, NumberInput, SegmentedControl } from "@mantine/core";
+import { NumberInput, SegmentedControl } from "@mantine/core";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
 import { type Shown, useMonitorHeat } from "../../api/monitors";
 import type { HeatRow, Monitor, MonitorRuns, StepBin } from "../../api/types";
@@ -7,6 +7,7 @@ import { formatCount, formatReal, formatShare } from "../../base/numbers/format"
 import { heatOfLetter } from "../../base/numbers/heat";
 import { formatSpan } from "../../base/numbers/trendLines";
 import { useTranslation } from "../../texts/useTranslation";
+import { MoreRows } from "../../widgets/basic/MoreRows";
 import { SearchField } from "../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import { useDebounced } from "../../widgets/basic/useDebounced";
@@ -39,12 +40,26 @@ export function HeatPanel({ row, runs, address, choice, shown }: HeatPanelProps)
   const width = useWidth(box);
   const columns = width === 0 ? 0 : Math.min(200, Math.max(2, Math.floor((width - BEFORE) / COLUMN / STRIDE)) * STRIDE);
   const against = row.other !== null && !address.alone;
-  const found = useMonitorHeat(row.id, shown, { against, order: address.order, q: address.query, columns });
+  const { by, order, query: q } = address;
+  const found = useMonitorHeat(row.id, shown, { against, order, by, q, columns });
+  const module = by === "module" ? address.module : null;
+  const inside = useMonitorHeat(row.id, shown, {
+    against,
+    order,
+    by: "series",
+    module,
+    q: "",
+    columns: module === null ? 0 : columns,
+  });
   const pages = found.data?.pages ?? [];
-  const rows = pages.flatMap((page) => page.items);
+  const inner = module === null ? [] : (inside.data?.pages.flatMap((page) => page.items) ?? []);
+  const rows = pages
+    .flatMap((page) => page.items)
+    .flatMap((one) => (by === "module" && one.name === module ? [one, ...inner] : [one]));
   const bins = pages[0]?.bins ?? [];
   const total = pages[0]?.total ?? 0;
-  const names = rows.map(({ name }) => name);
+  const outer = rows.length - (rows.some(({ name }) => name === module) ? inner.length : 0);
+  const names = rows.filter((one) => !isOpen(one, module)).map(({ hottest }) => hottest);
   const walk = (delta: 1 | -1) => {
     const place = names.indexOf(choice.series[0] ?? "");
     const next = place < 0 ? names[0] : names[place + delta];
@@ -67,23 +82,22 @@ export function HeatPanel({ row, runs, address, choice, shown }: HeatPanelProps)
       {rows.length > 0 && bins.length === 0 && <Empty>{t("monitors.noSteps")}</Empty>}
       {rows.length > 0 && bins.length > 0 && (
         <div className={classes.rows} aria-busy={found.isPlaceholderData}>
-          <Cells rows={rows} bins={bins} choice={choice} against={against} room={width - BEFORE} />
+          <Cells
+            rows={rows}
+            bins={bins}
+            choice={choice}
+            against={against}
+            room={width - BEFORE}
+            by={by}
+            module={module}
+            inner={inner}
+          />
           <div className={`${classes.foot} dim`}>
             <span className={classes.key} aria-hidden="true" />
             <span>{t(against ? "monitors.legendApart" : "monitors.legendAlone")}</span>
-            <span className="num">
-              {t("home.shown", { shown: formatCount(rows.length), total: formatCount(total) })}
-            </span>
-            {found.hasNextPage && (
-              <Button
-                variant="subtle"
-                size="compact-xs"
-                loading={found.isFetchingNextPage}
-                onClick={() => void found.fetchNextPage()}
-              >
-                {t("app.more")}
-              </Button>
-            )}
+            <span className="num">{t("home.shown", { shown: formatCount(outer), total: formatCount(total) })}</span>
+            <MoreRows list={found} />
+            {module !== null && <MoreRows list={inside}>{t("monitors.moreOf", { name: module })}</MoreRows>}
           </div>
         </div>
       )}
@@ -98,9 +112,23 @@ interface CellsProps {
   against: boolean;
   /** Pixels for all columns. */
   room: number;
+  by: MonitorAddress["by"];
+  /** The module that is open, and the rows of its series. */
+  module: string | null;
+  inner: readonly HeatRow[];
 }
 
-function Cells({ rows, bins, choice, against, room }: CellsProps) {
+/** The module of a series: of a parameter all but its last word. */
+function moduleOf(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf("."))) || name;
+}
+
+/** Whether a row is the module whose series are shown below it. */
+function isOpen(row: HeatRow, module: string | null): boolean {
+  return row.series > 1 && row.name === module;
+}
+
+function Cells({ rows, bins, choice, against, room, by, module, inner }: CellsProps) {
   const { t } = useTranslation();
   const words = useMonitorWords();
   const wide = Math.min(3 * COLUMN, Math.max(COLUMN, Math.floor((10 * room) / bins.length) / 10));
@@ -112,23 +140,29 @@ function Cells({ rows, bins, choice, against, room }: CellsProps) {
     const more = event.shiftKey || event.ctrlKey || event.metaKey;
     changeMonitor({ series: more ? toggled(choice.series, name) : [name], step });
   };
+  const isChosen = (row: HeatRow) =>
+    row.series === 1
+      ? choice.series.includes(row.hottest)
+      : !isOpen(row, module) && choice.series.some((name) => moduleOf(name) === row.name);
+  const openModule = (name: string) => changeMonitor({ module: name === module ? null : name });
   const title = (row: HeatRow, place: number) => {
     const where = `${row.name}, ${t("unit.step")} ${formatSpan(bins[place] ?? { first: 0, last: 0 })}`;
     const value = row.values[place];
     if (value === null || value === undefined) return `${where}: ${t("monitors.absent")}`;
     return against
       ? t("monitors.cellApart", { where, share: formatShare(value) })
-      : t("monitors.cell", {
+      : t(row.series > 1 ? "monitors.cellOf" : "monitors.cell", {
           where,
           what: words.statistic(choice.statistic),
           value: formatReal(value, 3),
           usual: formatReal(row.usual, 3),
+          series: formatCount(row.series),
         });
   };
   return (
     <HeatTable
       label={t("monitors.map")}
-      down={t("monitors.columns.series")}
+      down={t(by === "module" ? "monitors.columns.module" : "monitors.columns.series")}
       across={t("unit.step")}
       columns={bins.map((bin, place) => ({
         key: bin.first,
@@ -143,9 +177,11 @@ function Cells({ rows, bins, choice, against, room }: CellsProps) {
       goal={marked}
       rows={rows.map((row) => ({
         name: row.name,
-        lead: against ? largest(row) : formatReal(row.usual, 3),
-        current: choice.series.includes(row.name),
-        onName: (event) => choose(row.name, event, choice.step),
+        lead: against ? largest(row) : row.series > 1 ? "" : formatReal(row.usual, 3),
+        current: isChosen(row),
+        open: row.series > 1 ? row.name === module : undefined,
+        inner: inner.includes(row),
+        onName: (event) => (row.series > 1 ? openModule(row.name) : choose(row.hottest, event, choice.step)),
         cell: (place) => {
           const heat = heatOfLetter(row.heat[place]);
           if (heat === null) return null;
@@ -156,8 +192,8 @@ function Cells({ rows, bins, choice, against, room }: CellsProps) {
               lost={heat === Number.POSITIVE_INFINITY}
               label={null}
               title={title(row, place)}
-              current={place === marked && choice.series.includes(row.name)}
-              onClick={(event) => choose(row.name, event, bins[place]?.first ?? null)}
+              current={place === marked && isChosen(row)}
+              onClick={(event) => choose(row.hottest, event, bins[place]?.first ?? null)}
             />
           );
         },
@@ -256,6 +292,16 @@ function Controls({ row, runs, address, choice, against }: ControlsProps) {
         ]}
         value={address.order}
         onChange={(word) => changeMonitor({ order: word === "model" ? "model" : "hottest" })}
+      />
+      <SegmentedControl
+        size="xs"
+        aria-label={t("monitors.rows")}
+        data={[
+          { value: "series", label: t("monitors.bySeries") },
+          { value: "module", label: t("monitors.byModule") },
+        ]}
+        value={address.by}
+        onChange={(word) => changeMonitor({ by: word === "module" ? "module" : "series" })}
       />
       <Steps address={address} />
       <SearchField className={classes.search} label={t("monitors.search")} text={text} onText={setText} />

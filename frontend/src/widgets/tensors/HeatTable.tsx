@@ -19,6 +19,10 @@ export interface HeatTableRow {
   /** A number beside the name. */
   lead: ReactNode;
   current?: boolean;
+  /** Whether rows below belong to it and are shown; undefined where it has none. */
+  open?: boolean;
+  /** It belongs to the row above. */
+  inner?: boolean;
   /** Where the name itself can be chosen. */
   onName?: (event: MouseEvent) => void;
   cell: (place: number) => ReactNode;
@@ -91,7 +95,13 @@ export function HeatTable({ label, down, across, columns, width, lead, goal, row
         </thead>
         <tbody>
           {rows.map((row) => (
-            <Row key={row.name} row={row} columns={columns} first={first} last={last} />
+            <Row
+              key={row.inner ? `${row.name} inner` : row.name}
+              row={row}
+              columns={columns}
+              first={first}
+              last={last}
+            />
           ))}
         </tbody>
       </table>
@@ -108,15 +118,17 @@ interface RowProps {
 
 const Row = memo(function Row({ row, columns, first, last }: RowProps) {
   return (
-    <tr data-current={row.current || undefined}>
+    <tr data-current={row.current || undefined} data-inner={row.inner || undefined}>
       <th scope="row" className={classes.name}>
         {row.onName ? (
           <button
             type="button"
             className={`plain ${classes.choose}`}
-            aria-pressed={row.current ?? false}
+            aria-pressed={row.open === undefined ? (row.current ?? false) : undefined}
+            aria-expanded={row.open}
             onClick={row.onName}
           >
+            {row.open !== undefined && <span aria-hidden="true">{row.open ? "▾ " : "▸ "}</span>}
             <MiddleName name={row.name} tail={36} />
           </button>
         ) : (

@@ -1,9 +1,9 @@
-import { Button } from "@mantine/core";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { IN_FILE } from "../../base/inFile";
 import { formatCount } from "../../base/numbers/format";
 import { useTranslation } from "../../texts/useTranslation";
+import { MoreRows } from "../basic/MoreRows";
 import { SearchField } from "../basic/SearchField";
 import { Empty, Failure, Loading } from "../basic/States";
 import classes from "./TrendPanel.module.css";
@@ -48,16 +48,9 @@ export function TrendPanel<P extends TrendPage>({ text, onText, choices, found, 
       {first && IN_FILE && rows.length < first.total && (
         <p className="dim">{t("file.rows", { held: formatCount(rows.length), total: formatCount(first.total) })}</p>
       )}
-      {found.hasNextPage && (
-        <Button
-          variant="default"
-          size="compact-xs"
-          loading={found.isFetchingNextPage}
-          onClick={() => void found.fetchNextPage()}
-        >
-          {t("trends.more", { shown: formatCount(rows.length), total: formatCount(first?.total) })}
-        </Button>
-      )}
+      <MoreRows list={found} variant="default">
+        {t("trends.more", { shown: formatCount(rows.length), total: formatCount(first?.total) })}
+      </MoreRows>
     </div>
   );
 }

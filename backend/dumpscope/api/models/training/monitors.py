@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -177,9 +178,12 @@ class HeatRow(Wire):
 
     `values`: the most unusual size of each bin, or the largest distance of the two runs, three digits
     `usual`: median of the series; `worst`: how many times farther than usual, or than noise, the farthest is
+    `series`: how many a row of a module has, 1 of a series; `hottest`: the farthest of them
     """
 
     name: str
+    series: int
+    hottest: str
     heat: str
     values: list[Real]
     usual: Real
@@ -260,7 +264,8 @@ def _rank(one: MonitorRank) -> MonitoredRank:
     return MonitoredRank(rank=one.rank or 0, first_step=one.first_step, last_step=one.last_step, metrics=metrics)
 
 
-def heat_row(found: HeatMap, place: int) -> HeatRow:
+def heat_row(found: HeatMap, place: int, series: Sequence[str]) -> HeatRow:
+    """A row of a map. series: names of those that it is of, the farthest first"""
     heat, scores = found.heat[place], found.scores[place]
     levels = np.nan_to_num(np.rint(heat * (len(LEVELS) - 1)), nan=0).astype(int).tolist()
     letters = [
@@ -273,6 +278,8 @@ def heat_row(found: HeatMap, place: int) -> HeatRow:
     usual = float(found.usual[place])
     return HeatRow(
         name=found.names[place],
+        series=len(series),
+        hottest=series[0],
         heat="".join(letters),
         values=sent,
         usual=None if np.isnan(usual) else _short(usual),

@@ -6,6 +6,7 @@ import { formatCount } from "../../../base/numbers/format";
 import { joinPath } from "../../../base/text/serverPaths";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
+import { MoreRows } from "../../../widgets/basic/MoreRows";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import classes from "./PathPicker.module.css";
@@ -104,16 +105,7 @@ function Folder({ onRegister }: Pick<PathPickerProps, "onRegister">) {
       <div className={`${classes.foot} dim num`}>
         {folder && t("home.shown", { shown: formatCount(items.length), total: formatCount(folder.total) })}
         {folder?.cut && ` · ${t("home.browse.cut")}`}
-        {query.hasNextPage && (
-          <Button
-            variant="subtle"
-            size="compact-xs"
-            loading={query.isFetchingNextPage}
-            onClick={() => void query.fetchNextPage()}
-          >
-            {t("app.more")}
-          </Button>
-        )}
+        <MoreRows list={query} />
       </div>
     </div>
   );

@@ -1,9 +1,9 @@
-import { Button } from "@mantine/core";
 import type { InfiniteData } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { ListOrder, Page } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
 import { useTranslation } from "../../../texts/useTranslation";
+import { MoreRows } from "../../../widgets/basic/MoreRows";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
@@ -93,16 +93,7 @@ export function RecordList<T extends { id: string }>(props: RecordListProps<T>) 
             <span className="num">
               {t("home.shown", { shown: formatCount(rows.length), total: formatCount(total) })}
             </span>
-            {query.hasNextPage && (
-              <Button
-                variant="subtle"
-                size="compact-xs"
-                loading={query.isFetchingNextPage}
-                onClick={() => void query.fetchNextPage()}
-              >
-                {t("app.more")}
-              </Button>
-            )}
+            <MoreRows list={query} />
           </div>
         </>
       )}

@@ -5,6 +5,7 @@ import type { Phrase } from "../../../base/text/phrases";
 import { say } from "../../../texts/serverTexts";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
+import { MoreRows } from "../../../widgets/basic/MoreRows";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem, Failure } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";
@@ -79,16 +80,7 @@ export function PathPanel({ title, hint, testId, form, list, noun, remove }: Pat
           </tbody>
         </table>
       )}
-      {list.hasNextPage && (
-        <Button
-          variant="subtle"
-          size="compact-xs"
-          loading={list.isFetchingNextPage}
-          onClick={() => void list.fetchNextPage()}
-        >
-          {t("app.more")}
-        </Button>
-      )}
+      <MoreRows list={list} />
     </section>
   );
 }
