@@ -12,6 +12,7 @@ import torch
 
 from dumpscope_capture.context import LOG, peek
 from dumpscope_capture.device.environment import versions
+from dumpscope_capture.old_names import stands_in
 
 PACKAGE = "dumpscope_capture"
 
@@ -27,7 +28,7 @@ def log_warnings() -> None:
 def warnings() -> Iterator[str]:
     """Known problems: cause and remedy."""
     yield from shadows(sys.path)
-    if "ptdbg_ascend" in sys.modules:
+    if "ptdbg_ascend" in sys.modules and not stands_in("ptdbg_ascend"):
         yield (
             "ptdbg_ascend is imported as well: it replaces functions of torch, and each call would be recorded by both. "
             "Import dumpscope_capture.ptdbg instead of it"
