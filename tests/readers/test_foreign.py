@@ -55,6 +55,8 @@ FILES = {
     "weight.npy": ("tensor", array()),
     "result.db": ("result", b"SQLite format 3\0" + NOISE),
     "list.json": ("json", b'[{"a": 1}]'),
+    "rank0.monitor": ("monitor", b"dumpscope monitor 1\n" + NOISE),
+    "grad_reduced_0-9.csv": ("monitor", b"vpp_stage,name,step,norm\n0,w,0,1.5\n"),
     "empty": ("empty", b""),
     "core": ("binary", b"\x7fELF\0" + NOISE),
 }
@@ -89,6 +91,13 @@ def test_a_folder_of_files_of_one_kind_names_one_of_them(tmp_path: Path) -> None
     for number in range(3):
         (tmp_path / f"{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     with pytest.raises(ForeignError, match=r"holds no dump: 0\.png is an image"):
+        discover(tmp_path)
+
+
+def test_a_folder_of_results_says_how_a_result_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "result.db").write_bytes(FILES["result.db"][1])
+    (tmp_path / "compare_result.csv").write_text("NPU Name,Bench Name\n")
+    with pytest.raises(ForeignError, match=r"holds no dump: result\.db is .*dumpscope serve"):
         discover(tmp_path)
 
 
