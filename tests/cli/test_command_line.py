@@ -189,6 +189,12 @@ def test_a_warning_fails_only_where_it_is_asked_to(dumps: Path) -> None:
         (["compare", "{dumps}/dist2_stat_golden", "{dumps}/dist2_stat_golden", "--rank", "0", "7"], "no rank 7"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--pairs"], "--json"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--cell-mapping", "/no/file.yaml"], "file.yaml"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--rename", "ffn"], "'ffn' is not PATTERN=REPLACEMENT"),
+        (
+            ["compare", "{dumps}/golden", "{dumps}/golden", "--matches", "{out}.broken"],
+            "out.broken: matches is not valid yaml",
+        ),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--plan", "{out}.broken"], "out.broken: plan: is no yaml: "),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "no-such-policy"], "no-such-policy"),
         (
             ["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "{out}.yaml"],
@@ -227,11 +233,13 @@ def test_bad_usage_is_one_clear_line_and_exit_status_2(
     monkeypatch.setenv("DUMPSCOPE_TOKEN", "")
     monkeypatch.setenv("DUMPSCOPE_DATA_DIR", str(tmp_path))
     (tmp_path / "out.yaml").write_text("ignore: ['(?!a)b']")
+    (tmp_path / "out.broken").write_text("a: [")
     assert status([word.format(dumps=dumps, out=tmp_path / "out") for word in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("dumpscope: ")
-    assert printed.err.count("\n") == 1
+    assert printed.err.count("\n") == 1  # so no dump was read before: that tells its progress
+    assert "<unicode string>" not in printed.err
     assert says.replace("{dumps}", str(dumps)) in printed.err
 
 

@@ -35,7 +35,7 @@ def discover(path: str | os.PathLike[str], steps: Collection[int] | None = None)
         status = os.stat(named)
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
-            raise UnreadableError(say("readers.no_such_path"), where=named, hint=_nearest(named)) from error
+            raise UnreadableError(say("readers.no_such_path"), where=named, hint=nearest(named)) from error
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableError(say("readers.cannot_opened", reason=reason), where=named, hint=_hint()) from error
     real = os.path.realpath(named)
@@ -54,7 +54,7 @@ def dump_root(path: str) -> str | None:
     return _Search(root=os.path.realpath(path), shown=path).folder()
 
 
-def _nearest(named: str) -> str:
+def nearest(named: str) -> str:
     """Of a path that is not there: a name that is written like it, else how far the path leads."""
     from difflib import get_close_matches  # noqa: PLC0415
 
