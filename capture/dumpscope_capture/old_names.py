@@ -32,12 +32,6 @@ def stand_in(name: str) -> None:
         del sys.modules[loaded]
 
 
-def stands_in(name: str) -> bool:
-    """Whether the imported package of this old name is this one."""
-    spec = getattr(sys.modules.get(name), "__spec__", None)
-    return isinstance(getattr(spec, "loader", None), _Names)
-
-
 class _Finder(MetaPathFinder):
     def __init__(self, root: str) -> None:
         self._root = root
