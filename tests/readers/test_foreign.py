@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -10,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 from hypothesis import given, strategies as st
 
@@ -85,6 +87,20 @@ def test_a_table_that_was_exported_is_a_document(tmp_path: Path) -> None:
     (tmp_path / "table.xlsx").write_bytes(zipped(("xl/worksheets/sheet1.xml", b"<a/>"), ("[Content_Types].xml", b"")))
     with pytest.raises(ForeignError, match="is a document, no dump"):
         open_dump(tmp_path / "table.xlsx", tmp_path / "work")
+
+
+def test_a_result_table_says_how_it_is_opened_whatever_its_form(dumps: Path, tmp_path: Path) -> None:
+    rows = list(csv.reader((dumps / "peer_results/stat_fault/compare_result.csv").open(encoding="utf-8-sig")))
+    with (tmp_path / "table.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "table.xlsx")
+    for name in ("table.csv", "table.xlsx"):
+        with pytest.raises(ForeignError, match=r"is a result table .*`dumpscope compare FILE` alone") as raised:
+            open_dump(tmp_path / name, tmp_path / "work")
+        assert raised.value.kind == "table"
 
 
 def test_a_folder_of_files_of_one_kind_names_one_of_them(tmp_path: Path) -> None:

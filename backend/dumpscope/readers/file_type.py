@@ -119,8 +119,12 @@ def refuse_file(path: str, shown: str) -> ForeignError:
 
 def refuse_archive(path: str) -> ForeignError | None:
     """The error for an archive that is something else by its contents; None where it is a plain archive."""
+    from dumpscope.readers.result_tables.files import find_tables  # noqa: PLC0415
+
     kind = recognise(path)
-    if kind in (_OFFICE, _TORCH):
+    if kind == _OFFICE and find_tables(path):
+        kind = _TABLE
+    if kind in (_OFFICE, _TORCH, _TABLE):
         return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=path, hint=kind.hint)
     return None
 
