@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Route
 
 from ui.conftest import Server
 from ui.driving import ask, known, ready
@@ -214,6 +214,28 @@ def test_a_folder_that_is_gone_and_an_empty_one_are_said(
     row_of(page, "tonight").get_by_test_id("stop-watch").click()
     expect(page.get_by_test_id("only-watched")).to_have_count(0)
     expect(row_of(page, "run")).to_have_count(1)
+
+
+def test_a_list_that_was_asked_for_before_a_change_is_read_again(
+    page: Page, watching: Server, runs: Path, dumps: Path
+) -> None:
+    write_step(dumps, runs / "run", "golden", 0)
+    ready(watching, runs / "run")
+    ask(watching, "POST", "/watches", {"path": str(runs / "run")})
+    page.goto(watching.url)
+    watch = row_of(page, "run").get_by_test_id("watch")
+    expect(watch).to_contain_text("watched: no change since")
+    late: list[str] = []
+
+    def reply(route: Route) -> None:
+        body = route.fetch().text()
+        late.append(body if late else body.replace('"still"', '"looking"'))
+        route.fulfill(body=late[-1], content_type="application/json")
+
+    page.route(re.compile(r"/api/dumps\?"), reply)
+    page.reload()
+    expect(watch).to_contain_text("watched: looking whether it grows")
+    expect(watch).to_contain_text("watched: no change since")
 
 
 FAKE = """

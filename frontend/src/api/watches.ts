@@ -1,8 +1,8 @@
 /** Watched folders: which there are, and what a screen changes about them. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, type Query, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { api, readReply } from "./client";
-import type { Watch, WatchSide } from "./types";
+import type { Dump, Page, Watch, WatchSide } from "./types";
 
 const POLL_MS = 2000;
 
@@ -29,6 +29,18 @@ export function useWatches() {
     }
     before.current = rows;
   }, [rows, client]);
+  // A list that was asked for before a change may come after the watches that tell of it.
+  const { data, dataUpdatedAt } = query;
+  useEffect(() => {
+    if (data === undefined) return;
+    const told = new Map(data.items.map((watch) => [watch.dump, JSON.stringify(watch)]));
+    const isOld = ({ state }: Query) =>
+      state.dataUpdatedAt <= dataUpdatedAt &&
+      (state.data as InfiniteData<Page<Dump>> | undefined)?.pages.some((page) =>
+        page.items.some((dump) => told.has(dump.id) && told.get(dump.id) !== JSON.stringify(dump.watch)),
+      ) === true;
+    void client.invalidateQueries({ queryKey: ["dumps", "list"], predicate: isOld });
+  }, [data, dataUpdatedAt, client]);
   return query;
 }
 
