@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from dumpscope.readers.source_files import SourceRoot, parse_root
+from dumpscope.texts import say
 
 MIB = 1 << 20
 
@@ -69,17 +70,15 @@ class Settings(BaseSettings):
             try:
                 folder = parse_root(one).folder
             except ValueError:
-                raise ValueError(f"{one}: the prefix is empty; write DIR, or PREFIX=DIR") from None
+                raise ValueError(say("cli.source_root_without_prefix", root=one)) from None
             if not os.path.isdir(folder):
-                raise ValueError(f"{folder} is no folder; a source root is DIR, or PREFIX=DIR")
+                raise ValueError(say("cli.source_root_no_folder", folder=folder))
         return value
 
     @model_validator(mode="after")
     def _guarded(self) -> Settings:
         if not self.loopback and not self.token:
-            raise ValueError(
-                f"host {self.host} can be reached by others: set DUMPSCOPE_TOKEN, or listen on 127.0.0.1 behind an SSH tunnel"
-            )
+            raise ValueError(say("cli.host_needs_token", host=self.host))
         return self
 
     @property

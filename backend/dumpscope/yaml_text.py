@@ -39,7 +39,7 @@ def read_yaml(text: str, name: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()).replace('in "<unicode string>",', "at")
         raise YamlError(reason, *((mark.line + 1, mark.column + 1) if mark else ())) from error
     except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
         raise YamlError(" ".join(str(error).split())) from error

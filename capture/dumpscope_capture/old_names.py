@@ -107,7 +107,7 @@ def _run(sides: Sequence[Any], output: str, fuzzy: bool, options: Mapping[str, A
         server: Any = importlib.import_module("dumpscope.cli.app")
     except ImportError as error:
         raise RuntimeError(
-            f"compare needs dumpscope, which is not installed here: pip install dumpscope ({error})"
+            f"compare needs dumpscope, which is not installed here: pip install . in a clone of it ({error})"
         ) from error
     line = ["compare", *map(str, sides), "-o", str(output), "--jobs", "1"]
     line += ["--fuzzy"] if fuzzy else []

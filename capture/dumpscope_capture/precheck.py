@@ -20,8 +20,9 @@ from dumpscope_capture.precheck_columns import columns
 from dumpscope_capture.replay.arguments import Case, Tensors, tensor_specs
 from dumpscope_capture.replay.judging import ERROR
 from dumpscope_capture.replay.reporting import Report
-from dumpscope_capture.replay.targets import run_prelude
+from dumpscope_capture.replay.targets import load_npu, missing_device, run_prelude
 from dumpscope_format.paths import file_name
+from dumpscope_format.replay import NO_DEVICE
 
 
 def main(words: list[str] | None = None) -> int:
@@ -32,8 +33,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--prelude", help="Python file or module to run first")
     options = parser.parse_args(words)
     torch.set_num_threads(1)  # the processes share the machine
+    load_npu([options.device])
     if options.prelude:
         run_prelude(options.prelude)
+    lacking = missing_device([options.device])
+    if lacking:
+        print(lacking, file=sys.stderr)
+        return NO_DEVICE
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # output of operators goes to stderr, not between the answers
     for line in sys.stdin:

@@ -45,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         activate()
     except InterventionError as error:
         parser.error(str(error))
-    if given.save_call:
-        observers.OBSERVERS.append(_saver(parser, given.save_call, _output(given.output, recipe)))
+    saver = _saver(parser, given.save_call, _output(given.output, recipe)) if given.save_call else None
+    if saver is not None:
+        observers.OBSERVERS.append(saver)
         CALL_COUNTER.retain()
     if given.explain_backward:
         Explainer(given.explain_backward).__enter__()
@@ -62,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if recipe is not None:
             recipe.note_exception(error)
         raise
+    finally:
+        if saver is not None:
+            saver.warn_of_unmet()
 
 
 def _run(module: str | None, program: list[str]) -> None:

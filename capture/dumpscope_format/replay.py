@@ -16,6 +16,9 @@ from typing import Any, Final, TypedDict, final
 
 Value = Any
 
+NO_DEVICE: Final = 4
+"""Exit status of a worker of the pre-check whose torch has not the device that it was told; its last line of stderr says why."""
+
 RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "reporting", "cells", "matrix", "command")
 """Modules of dumpscope_capture.replay in the order in which a script carries their text."""
 

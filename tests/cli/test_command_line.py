@@ -189,6 +189,12 @@ def test_a_warning_fails_only_where_it_is_asked_to(dumps: Path) -> None:
         (["compare", "{dumps}/dist2_stat_golden", "{dumps}/dist2_stat_golden", "--rank", "0", "7"], "no rank 7"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--pairs"], "--json"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--cell-mapping", "/no/file.yaml"], "file.yaml"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--rename", "ffn"], "'ffn' is not PATTERN=REPLACEMENT"),
+        (
+            ["compare", "{dumps}/golden", "{dumps}/golden", "--matches", "{out}.broken"],
+            "out.broken: matches is not valid yaml",
+        ),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--plan", "{out}.broken"], "out.broken: plan: is no yaml: "),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "no-such-policy"], "no-such-policy"),
         (
             ["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "{out}.yaml"],
@@ -196,7 +202,18 @@ def test_a_warning_fails_only_where_it_is_asked_to(dumps: Path) -> None:
         ),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--jobs", "many"], "--jobs"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "-o", "{dumps}/README.md"], "README.md"),
-        (["info", "/nowhere"], "/nowhere"),
+        (["info", "/nowhere"], "/nowhere: there is no such file or folder (/ is there, and holds no nowhere)"),
+        (["info", "{dumps}/goldne"], "did you mean {dumps}/golden?"),
+        (
+            ["info", "{dumps}/golden/step0/proc15534/dump_tensor_data"],
+            "name the folder that it is in, with the dump.json",
+        ),
+        (["reproduce", "/nowhere"], "/nowhere: there is no such file"),
+        (["reproduce", "{dumps}/golden", "Functional.sofmax.1"], "(written like it: Functional.softmax.1, "),
+        (["upload", "{dumps}/golden"], "DUMPSCOPE_SERVER"),
+        (["health", "--server", "http://127.0.0.1:9"], "no answer from http://127.0.0.1:9: "),
+        (["precheck-compare", "/nowhere", "/nowhere"], "/nowhere: there is no such file or folder"),
+        (["serve", "{dumps}/golden"], "`dumpscope serve --root DIR`"),
         (["parse", "{dumps}/golden", "Nothing.like.this"], "Nothing.like.this"),
         (["overflow", "/nowhere"], "/nowhere"),
         (["frobnicate"], "frobnicate"),
@@ -216,12 +233,14 @@ def test_bad_usage_is_one_clear_line_and_exit_status_2(
     monkeypatch.setenv("DUMPSCOPE_TOKEN", "")
     monkeypatch.setenv("DUMPSCOPE_DATA_DIR", str(tmp_path))
     (tmp_path / "out.yaml").write_text("ignore: ['(?!a)b']")
+    (tmp_path / "out.broken").write_text("a: [")
     assert status([word.format(dumps=dumps, out=tmp_path / "out") for word in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("dumpscope: ")
-    assert printed.err.count("\n") == 1
-    assert says in printed.err
+    assert printed.err.count("\n") == 1  # so no dump was read before: that tells its progress
+    assert "<unicode string>" not in printed.err
+    assert says.replace("{dumps}", str(dumps)) in printed.err
 
 
 def test_a_refused_command_ends_its_process_with_2_and_no_traceback() -> None:
@@ -421,7 +440,10 @@ def test_no_arguments_show_the_commands() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_command_and_option_has_help_in_every_language(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = {key: template for key, template in catalogue(language)["said"].items() if key.startswith("help.")}
-    used = {"help.no_such_option", "help.missing", "help.bad_value"}
+    used = {
+        "help.no_such_option", "help.no_such_option_near", "help.missing", "help.bad_value", "help.usage_is",
+        "help.lists_options", "help.lists_commands",
+    }  # fmt: skip
     assert status(["--lang", language, "--help"]) == 0
     shown = [capsys.readouterr().out]
     used |= {"help.dumpscope", "help.version", "help.lang", *(key for key in said if key.startswith("help.word."))}

@@ -62,7 +62,7 @@ def test_a_line_is_read(line: str, said: dict[str, Any]) -> None:
         ("", "SOURCE is missing."),
         ("a --loud", "There is no option --loud."),
         ("a -xy", "There is no option -x."),
-        ("a --out x", "There is no option --out."),
+        ("a --out x", "There is no option --out. Did you mean --output?"),
         ("a --level ten", "Bad value for --level: 'ten' is no whole number"),
         ("a --level 10", "Bad value for --level: 10 is more than 9"),
         ("a --level=-1", "Bad value for --level: -1 is less than 0"),
@@ -74,7 +74,9 @@ def test_a_line_is_read(line: str, said: dict[str, Any]) -> None:
 def test_a_line_that_means_nothing_is_refused_by_name(line: str, why: str) -> None:
     with pytest.raises(UsageError) as refused:
         command().run(line.split())
-    assert str(refused.value) == why
+    assert refused.value.detail == why
+    if "Bad value" not in why:
+        assert f"dumpscope {command().name} " in str(refused.value.hint)  # how it is written, or what lists the options
 
 
 def test_an_argument_too_many_is_refused() -> None:

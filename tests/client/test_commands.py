@@ -52,8 +52,12 @@ def test_a_word_is_a_file_here_or_a_dump_or_a_path_there(
     assert sum(1 for _ in client.dumps()) == count, "a known dump is taken, not made again"
     assert status(["compare", "stat_fault", golden.id, "--server", address, "--json", "--fail-on", "never"]) == 0
     assert json.loads(capsys.readouterr().out)["origins"][0]["node"] == CAUSE
-    assert status(["compare", "nowhere/at/all", golden.id, "--server", address]) == 2
-    assert "nothing is there" in capsys.readouterr().err
+    count = sum(1 for _ in client.dumps())
+    for sides in (["nowhere/at/all", golden.id], [str(dumps / "stat_fault"), "nowhere/at/all"]):
+        assert status(["compare", *sides, "--server", address]) == 2
+        assert "nothing is there" in (said := capsys.readouterr().err)
+        assert "is there, and holds no nowhere" in said
+    assert sum(1 for _ in client.dumps()) == count, "nothing is sent before the other side is known"
 
 
 def test_options_and_files_are_those_of_the_command(

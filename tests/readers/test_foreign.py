@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -10,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 from hypothesis import given, strategies as st
 
@@ -55,6 +57,8 @@ FILES = {
     "weight.npy": ("tensor", array()),
     "result.db": ("result", b"SQLite format 3\0" + NOISE),
     "list.json": ("json", b'[{"a": 1}]'),
+    "rank0.monitor": ("monitor", b"dumpscope monitor 1\n" + NOISE),
+    "grad_reduced_0-9.csv": ("monitor", b"vpp_stage,name,step,norm\n0,w,0,1.5\n"),
     "empty": ("empty", b""),
     "core": ("binary", b"\x7fELF\0" + NOISE),
 }
@@ -85,10 +89,31 @@ def test_a_table_that_was_exported_is_a_document(tmp_path: Path) -> None:
         open_dump(tmp_path / "table.xlsx", tmp_path / "work")
 
 
+def test_a_result_table_says_how_it_is_opened_whatever_its_form(dumps: Path, tmp_path: Path) -> None:
+    rows = list(csv.reader((dumps / "peer_results/stat_fault/compare_result.csv").open(encoding="utf-8-sig")))
+    with (tmp_path / "table.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "table.xlsx")
+    for name in ("table.csv", "table.xlsx"):
+        with pytest.raises(ForeignError, match=r"is a result table .*`dumpscope compare FILE` alone") as raised:
+            open_dump(tmp_path / name, tmp_path / "work")
+        assert raised.value.kind == "table"
+
+
 def test_a_folder_of_files_of_one_kind_names_one_of_them(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     with pytest.raises(ForeignError, match=r"holds no dump: 0\.png is an image"):
+        discover(tmp_path)
+
+
+def test_a_folder_of_results_says_how_a_result_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "result.db").write_bytes(FILES["result.db"][1])
+    (tmp_path / "compare_result.csv").write_text("NPU Name,Bench Name\n")
+    with pytest.raises(ForeignError, match=r"holds no dump: result\.db is .*dumpscope serve"):
         discover(tmp_path)
 
 

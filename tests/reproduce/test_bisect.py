@@ -6,6 +6,7 @@ import json
 import math
 import re
 import subprocess
+import sys
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -165,3 +166,9 @@ def test_planted_calls_of_a_program_are_found_and_a_search_goes_on(tmp_path: Pat
     assert again["needed"] == told["needed"]
     assert [one["seconds"] for one in again["runs"][:-2]] == [one["seconds"] for one in told["runs"][:-2]]
     assert status(search(tmp_path, 18, more=["--resume"])) == 2
+
+
+def test_a_command_that_fails_at_once_names_its_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["bisect", "-o", str(tmp_path / "search"), "--", sys.executable, str(tmp_path / "missing.py")]) == 2
+    assert f"status 2 and reported no calls ({tmp_path}/search/runs/000/output.txt holds" in capsys.readouterr().err
+    assert "missing.py" in (tmp_path / "search" / "runs" / "000" / "output.txt").read_text()

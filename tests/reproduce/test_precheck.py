@@ -325,3 +325,15 @@ def test_a_gelu_of_another_formula_is_doubtful_and_never_right(tmp_path: Path, p
     assert "Right here, and right in the dump" not in done.stdout
     assert ("Doubtful here and in the dump" if prelude else "Right here, doubtful in the dump") in done.stdout
     assert "tanh in place of erf" in done.stdout
+
+
+def test_a_device_that_is_not_there_is_told_once_and_leaves_no_folder_in_the_way(
+    dumps: Path, tmp_path: Path, capsys: Any
+) -> None:
+    command = ["precheck", str(dumps / "conv_L1"), "-o", str(tmp_path / "out"), "--jobs", "1"]
+    assert status([*command, "--device", "npu"]) == 2
+    told = capsys.readouterr()
+    assert "no call can run on npu" in told.err
+    assert "torch_npu" in told.err
+    assert told.out == ""
+    assert status([*command, "--white-list", "relu"]) == 0

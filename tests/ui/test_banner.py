@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,5 +182,6 @@ def test_a_run_that_died_is_not_fully_judged_from_a_call_that_can_be_opened(
     expect(reasons).to_contain_text("after the end of the other record (matters, and was not judged)")
     expect(reasons).to_contain_text("The record of the target ends at")
     page.keyboard.press("Escape")
+    expect(page.get_by_test_id("not-judged-from")).to_have_text(re.compile(r"^from .+ on\.$"))
     page.get_by_test_id("not-judged-from").get_by_role("button").click()
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.layer_norm.2.forward")

@@ -305,6 +305,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page, broken: str) ->
     page.goto(f"{broken}?tab=order")
     page.wait_for_function(DRAWN, arg="order")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    label, value = (page.get_by_test_id("rank").locator("span").nth(place).bounding_box() or {} for place in (0, 1))
+    assert label["x"] < value["x"]
     page.goto(f"{broken}?do=compare")
     expect(page.get_by_test_id("compare-with").get_by_role("radio").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

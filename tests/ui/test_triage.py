@@ -51,6 +51,9 @@ def test_name_reason_stack_and_plot_are_in_view_at_1280x800(
     expect(page.locator(".main-svg").first).to_be_visible()
     for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
         expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
+    assert page.get_by_test_id("why").evaluate("text => text.scrollHeight <= text.clientHeight")  # all of it
+    for row in (0, 1):  # the numbers of both sides
+        expect(page.get_by_test_id("io").locator("tbody tr").nth(row)).to_be_in_viewport(ratio=0.95)
     assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
 
 

@@ -12,6 +12,7 @@ from dumpscope.api.replies import reply
 from dumpscope.api.state import State
 from dumpscope.errors import ForbiddenError, NotFoundError, UsageError
 from dumpscope.index.dumps.catalogue import change_dump
+from dumpscope.readers.discover import nearest
 from dumpscope.texts import say
 
 
@@ -30,7 +31,7 @@ def resolve_path(state: State, given: str) -> Path:
     if not any(real == root or root in real.parents for root in roots):
         raise ForbiddenError(say("api.path_lies_outside_servers_roots"), where=given, hint=hint)
     if not there:
-        raise NotFoundError(say("api.nothing_there"), where=given)
+        raise NotFoundError(say("api.nothing_there"), where=given, hint=nearest(str(real)))
     return real
 
 

@@ -145,7 +145,7 @@ def _run(arguments: list[str]) -> int:
         print(__version__)
         return COMPARED
     if name.startswith("-"):
-        raise UsageError(say("help.no_such_option", option=name))
+        raise UsageError(say("help.no_such_option", option=name), hint=say("help.lists_commands"))
     if name not in COMMANDS:
         raise _unknown(name)
     command = load_command(name)
@@ -159,9 +159,12 @@ def _unknown(name: str) -> UsageError:
     from difflib import get_close_matches  # noqa: PLC0415
 
     near = get_close_matches(name, COMMANDS, 1)
-    if not near:
-        return UsageError(say("cli.no_such_command", command=name))
-    return UsageError(say("cli.no_such_command_near", command=name, near=near[0]))
+    told = (
+        say("cli.no_such_command_near", command=name, near=near[0])
+        if near
+        else say("cli.no_such_command", command=name)
+    )
+    return UsageError(told, hint=say("help.lists_commands"))
 
 
 def _complain(text: str, code: int) -> int:

@@ -18,9 +18,9 @@ def open_call(path: Path, node: str | None, step: int | None, rank: int | None) 
     if is_saved(path):
         yield find_saved(str(path))
         return
-    if node is None:
-        raise UsageError(say("cli.name_call"), hint=say("cli.dumpscope_reproduce_dump_functional_softmax_1"))
     with open_layout(path) as layout:
+        if node is None:
+            raise UsageError(say("cli.name_call"), hint=say("cli.call_as_in_dump"))
         yield find_call(layout, node, step=step, rank=rank)
 
 

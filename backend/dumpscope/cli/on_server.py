@@ -103,7 +103,12 @@ def compare(
     client, _ = open_client(server)
     with client, ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=as_json and not sys.stderr.isatty()))
-        target, golden, *third = (find_or_send(client, side, None, progress) for side in sides)
+        known: dict[int, Dump] = {}
+        for place in sorted(range(len(sides)), key=lambda place: Path(sides[place]).exists()):
+            known[place] = find_or_send(
+                client, sides[place], None, progress
+            )  # what is sent comes last: it may take hours
+        target, golden, *third = (known[place] for place in range(len(sides)))
         reference = third[0] if third else None
         found = client.compare(target, golden, reference=reference, watch=_watch(progress, ""), **options)
         progress.clear()

@@ -151,7 +151,7 @@ class Command:
             return 0
         for one in self.params:
             if one.required and given[one.name] is None:
-                raise UsageError(say("help.missing", name=one.label))
+                raise UsageError(say("help.missing", name=one.label), hint=self._usage_hint())
         return self._function(**given, **({} if self._own is None else {self._own: self}))
 
     def _read(self, words: Sequence[str]) -> dict[str, Any]:
@@ -161,24 +161,38 @@ class Command:
         try:
             context = command.make_context(self.name, list(words), allow_extra_args=True)
         except click.NoSuchOption as error:
-            raise UsageError(say("help.no_such_option", option=error.option_name)) from None
+            raise self._no_such_option(error.option_name) from None
         except click.BadOptionUsage as error:
             one = next(one for one in self.params if error.option_name in one.opts)
             raise one.wrong(say("cli.flag_takes_no_value" if one.kind is bool else "cli.value_missing")) from None
         if context.args and not context.params["help"]:
-            raise UsageError(say("cli.unexpected_argument", word=context.args[0]))
+            raise UsageError(say("cli.unexpected_argument", word=context.args[0]), hint=self._usage_hint())
         return {
             name: list(value) or None if isinstance(value, tuple) else value for name, value in context.params.items()
         }
 
+    def _no_such_option(self, given: str) -> UsageError:
+        """There is no such option; names one that is written like it."""
+        from difflib import get_close_matches  # noqa: PLC0415
+
+        near = get_close_matches(given, [word for one in self.params for word in one.opts], 1)
+        told = say("help.no_such_option", option=given)
+        if near:
+            told = say("help.no_such_option_near", option=given, near=near[0])
+        return UsageError(told, hint=say("help.lists_options", command=self.name))
+
+    def _usage_hint(self) -> str:
+        return say("help.usage_is", usage=self._usage(), command=self.name)
+
+    def _usage(self) -> str:
+        words = (one.in_usage() for one in self._arguments)
+        return " ".join(["dumpscope", self.name, tell("help.word.placeholder"), *words])
+
     def get_help(self) -> str:
         """The help text, in the language of this context."""
-        usage = " ".join(
-            ["dumpscope", self.name, tell("help.word.placeholder"), *(one.in_usage() for one in self._arguments)]
-        )
         options = [one for one in self.params if one.opts]
         return help_text(
-            usage,
+            self._usage(),
             self.help,
             ("help.word.arguments", [(one.shown(), one.explained()) for one in self._arguments]),
             ("help.word.options", [*((one.shown(), one.explained()) for one in options), (HELP, tell("help.show"))]),

@@ -28,6 +28,8 @@ BUSY: Final = frozenset({429, 502, 503, 504})
 def home_of(server: str | None) -> str:
     """The address of a server, from the environment if none is given. Raises UsageError."""
     given = (server or os.environ.get(SERVER, "")).rstrip("/")
+    if not given:
+        raise UsageError(say("cli.no_server_named"), hint=say("cli.name_server"))
     if urlsplit(given).scheme not in ("http", "https"):
         raise UsageError(say("cli.no_address_server", server=f"{given!r}"), hint=say("cli.server_http_127_0_0_1"))
     return given
@@ -70,7 +72,7 @@ def may_repeat(request: Request, error: httpx.TransportError) -> bool:
 
 
 def no_answer(base: str, error: Exception) -> ServerError:
-    detail, hint = say("cli.no_answer", error=error), say("cli.server_running")
+    detail, hint = say("cli.no_answer", server=base.removesuffix("/api"), error=error), say("cli.server_running")
     document = {
         "error": "no_answer",
         "detail": detail,

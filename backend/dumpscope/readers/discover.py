@@ -14,11 +14,11 @@ from typing import Final
 
 from dumpscope.domain.records import DumpIndex, RankRef
 from dumpscope.errors import ForeignError, Problem, UnreadableError
-from dumpscope.readers.file_type import contents, refuse_file
+from dumpscope.readers.file_type import contents, refuse_file, telling
 from dumpscope.readers.formats import DumpFormat, Note, Place, format_of, formats
 from dumpscope.readers.regular_file import read_head
 from dumpscope.texts import phrase, said_of, say
-from dumpscope_format.paths import inside, is_single, natural_key, rank_number, step_number
+from dumpscope_format.paths import TENSOR_FOLDER, inside, is_single, natural_key, rank_number, step_number
 
 SEARCH_DEPTH: Final = 3
 ENTRY_LIMIT: Final = 20_000
@@ -34,6 +34,8 @@ def discover(path: str | os.PathLike[str], steps: Collection[int] | None = None)
     try:
         status = os.stat(named)
     except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise UnreadableError(say("readers.no_such_path"), where=named, hint=nearest(named)) from error
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableError(say("readers.cannot_opened", reason=reason), where=named, hint=_hint()) from error
     real = os.path.realpath(named)
@@ -50,6 +52,24 @@ def dump_root(path: str) -> str | None:
     Raises UnreadableError where there are several dumps.
     """
     return _Search(root=os.path.realpath(path), shown=path).folder()
+
+
+def nearest(named: str) -> str:
+    """Of a path that is not there: a name that is written like it, else how far the path leads."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    path = os.path.abspath(named)
+    while not os.path.lexists(path):
+        path, missing = os.path.split(path)
+    try:
+        with os.scandir(path) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(ENTRY_LIMIT), strict=False)]
+    except OSError:
+        names = []
+    near = get_close_matches(missing, names, 1)
+    if near:
+        return say("readers.did_you_mean", path=os.path.join(path, near[0]))
+    return say("readers.path_leads_to", folder=path, missing=missing)
 
 
 def _hint() -> str:
@@ -123,7 +143,9 @@ class _Search:
 
     def _nothing(self) -> UnreadableError:
         detail = say("readers.holds_no_dump")
-        found = None if self.problems else contents(self.root)
+        if os.path.basename(self.root) == TENSOR_FOLDER:
+            return UnreadableError(detail, where=self.shown, hint=say("readers.name_folder_above_tensors"))
+        found = telling(self.root) or (None if self.problems else contents(self.root))
         if found is not None:
             name, kind = found
             return ForeignError(

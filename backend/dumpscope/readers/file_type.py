@@ -9,6 +9,7 @@ from typing import Final
 from dumpscope.errors import ForeignError, UnreadableError
 from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
+from dumpscope_format.monitor import SUFFIX
 
 HEAD: Final = 4096
 LISTED: Final = 200
@@ -36,7 +37,7 @@ COMPRESSED: Final = _kind(
 )
 _EMPTY: Final = _kind("empty", say("readers.empty_file"), say("readers.copy_send_again_let_run_write"))
 _OFFICE: Final = _kind("document", say("readers.document"), say("readers.name_folder_dump_zip_tar"))
-_TORCH: Final = _kind("tensor", say("readers.saved_tensor_model"), _BESIDE)
+_TORCH: Final = _kind("tensor", say("readers.saved_tensor_model"), say("readers.name_dump_or_compare_checkpoints"))
 _ZIP_CUT: Final = _kind(CUT.word, say("readers.cut_archive", archive="zip"), CUT.hint)
 _ARCHIVE: Final = _kind("archive", say("readers.archive"), say("readers.name_not_folder"))
 _TEXT: Final = _kind("text", say("readers.text_file"), say("readers.name_folder_dump_zip_tar"))
@@ -44,6 +45,7 @@ _JSON: Final = _kind("json", say("readers.json_file_without_records_dump"), _BES
 _BINARY: Final = _kind("binary", say("readers.binary_file_no_known_kind"), say("readers.name_folder_dump_zip_tar"))
 _TABLE: Final = _kind("table", say("readers.result_table"), say("readers.open_result_table"))
 _VIS: Final = _kind("graph", say("readers.vis_graph"), say("readers.open_dumps_of_graph"))
+_MONITOR: Final = _kind("monitor", say("readers.monitored_run"), say("readers.open_monitored_run"))
 _VIS_ENDS: Final = (".vis", ".vis.db")
 _MAGIC: Final = (
     (b"Rar!\x1a\x07", _kind("rar", say("readers.rar_archive"), _PACK)),
@@ -69,7 +71,19 @@ _TAIL: Final = 65_557
 _OFFICE_NAMES: Final = (b"[Content_Types].xml", b"_rels/", b"xl/", b"word/", b"ppt/", b"docProps/", b"mimetype")
 KINDS: Final = frozenset(
     kind.word
-    for kind in (CUT, COMPRESSED, _TABLE, _VIS, _ARCHIVE, _EMPTY, _TEXT, _JSON, _BINARY, *dict(_MAGIC).values())
+    for kind in (
+        CUT,
+        COMPRESSED,
+        _MONITOR,
+        _TABLE,
+        _VIS,
+        _ARCHIVE,
+        _EMPTY,
+        _TEXT,
+        _JSON,
+        _BINARY,
+        *dict(_MAGIC).values(),
+    )
 )
 
 
@@ -94,16 +108,23 @@ def recognise(path: str) -> Kind:
 
 def refuse_file(path: str, shown: str) -> ForeignError:
     """The error for a file that is no dump. shown: what the user called it"""
+    from dumpscope.readers.monitors.msprobe_csv import is_monitor_csv  # noqa: PLC0415
     from dumpscope.readers.result_tables.files import find_tables  # noqa: PLC0415
 
     kind = _VIS if path.endswith(_VIS_ENDS) else _TABLE if find_tables(path) else recognise(path)
+    if path.endswith(SUFFIX) or (kind is _TEXT and is_monitor_csv(path)):
+        kind = _MONITOR
     return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=shown, hint=kind.hint)
 
 
 def refuse_archive(path: str) -> ForeignError | None:
     """The error for an archive that is something else by its contents; None where it is a plain archive."""
+    from dumpscope.readers.result_tables.files import find_tables  # noqa: PLC0415
+
     kind = recognise(path)
-    if kind in (_OFFICE, _TORCH):
+    if kind == _OFFICE and find_tables(path):
+        kind = _TABLE
+    if kind in (_OFFICE, _TORCH, _TABLE):
         return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=path, hint=kind.hint)
     return None
 
@@ -119,6 +140,24 @@ def refuse_compressed(path: str) -> ForeignError:
     return ForeignError(
         say("readers.is_3", text=COMPRESSED.text), kind=COMPRESSED.word, where=path, hint=COMPRESSED.hint
     )
+
+
+def telling(folder: str) -> tuple[str, Kind] | None:
+    """Name and kind of a file that tells what else a folder without a dump is: a result, or a monitored run."""
+    from dumpscope.readers.monitors.msprobe_csv import is_monitor_csv  # noqa: PLC0415
+
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry, _ in zip(entries, range(LISTED), strict=False) if entry.is_file())
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            if name.endswith(SUFFIX) or (name.endswith(".csv") and is_monitor_csv(path)):
+                return name, _MONITOR
+            if name == "result.db":
+                return name, recognise(path)
+        except (OSError, UnreadableError):
+            continue
+    return None
 
 
 def contents(folder: str) -> tuple[str, Kind] | None:

@@ -27,7 +27,7 @@ def log_warnings() -> None:
 def warnings() -> Iterator[str]:
     """Known problems: cause and remedy."""
     yield from shadows(sys.path)
-    if "ptdbg_ascend" in sys.modules:
+    if "ptdbg_ascend" in sys.modules and not _is_ours("ptdbg_ascend"):
         yield (
             "ptdbg_ascend is imported as well: it replaces functions of torch, and each call would be recorded by both. "
             "Import dumpscope_capture.ptdbg instead of it"
@@ -40,6 +40,12 @@ def warnings() -> Iterator[str]:
     npu = sys.modules.get("torch_npu")
     if npu is not None:
         yield from _version_mismatch(str(peek(npu, "__version__") or ""))
+
+
+def _is_ours(name: str) -> bool:
+    """Whether an imported package is this one under an old name (`run --as`)."""
+    spec = getattr(sys.modules[name], "__spec__", None)
+    return type(getattr(spec, "loader", None)).__module__.split(".")[0] == PACKAGE
 
 
 def shadows(places: list[str]) -> Iterator[str]:

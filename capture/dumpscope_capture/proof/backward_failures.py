@@ -247,7 +247,7 @@ class Explainer:
 
     def _add_failure(self, failure: Failure) -> None:
         self.failures.append(failure)
-        LOG.error("%s", failure)
+        LOG.error("%s", without_prefix(str(failure), "dumpscope: "))
 
     def report(self) -> dict[str, Any]:
         return {"backward_failures": [failure.as_json() for failure in self.failures]} if self.failures else {}

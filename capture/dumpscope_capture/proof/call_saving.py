@@ -118,6 +118,15 @@ class CallSaver:
     def note_exception(self, error: BaseException) -> None:
         """Nothing to do: the arguments are on disk."""
 
+    def warn_of_unmet(self) -> None:
+        """Log the names of which no call was saved: a number that is counted from 1, or an operator that has another name."""
+        for pattern in self.names:
+            if not any(matches(pattern, path.name) for path in self.saved):
+                LOG.warning(
+                    "no call matched %s, so none was saved: calls of an operator are counted from 0, and %s",
+                    pattern, "a report (--report FILE) lists the names of all calls of the program",
+                )  # fmt: skip
+
     def report(self) -> dict[str, Any]:
         return {"saved_calls": [path.name for path in self.saved]} if self.saved else {}
 

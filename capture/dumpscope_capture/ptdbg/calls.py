@@ -205,6 +205,6 @@ def _call(name: str, *args: Any, **options: Any) -> Any:
         raise CompareException(
             Code.UNKNOWN,
             f"{name} needs the part of dumpscope that reads and compares dumps, which is not installed here: "
-            f"pip install dumpscope ({error})",
+            f"pip install . in a clone of it ({error})",
         ) from error
     return getattr(server, name)(*args, **options)

@@ -21,7 +21,7 @@ from dumpscope_capture.replay.cells import devices
 from dumpscope_capture.replay.judging import ERROR
 from dumpscope_capture.replay.matrix import conclusion, run_matrix
 from dumpscope_capture.replay.reporting import Report, line
-from dumpscope_capture.replay.targets import function, load_npu, run_prelude
+from dumpscope_capture.replay.targets import DEVICE_REMEDY, function, load_npu, missing_device, run_prelude
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -82,8 +82,14 @@ def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> i
         device=options.device, dtype=options.dtype, layout=options.layout, storage=options.storage_format,
         deterministic=options.deterministic, seed=options.seed,
     )  # fmt: skip
+    on = [options.device]
     if options.matrix:
         on = options.devices.split(",") if options.devices else devices()
+    lacking = missing_device(on)
+    if lacking:
+        print(f"the script cannot start: {lacking} ({DEVICE_REMEDY})", file=sys.stderr)
+        return 2
+    if options.matrix:
         changed = [
             f"--{name}={text}"
             for name, _, _ in found

@@ -16,7 +16,7 @@ from dumpscope_capture.replay.judging import ERROR, ORDER, WARNING, Judgement
 from dumpscope_capture.replay.region_reports import RegionReport
 from dumpscope_capture.replay.regions import BACKENDS
 from dumpscope_capture.replay.reporting import line
-from dumpscope_capture.replay.targets import load_npu, run_prelude
+from dumpscope_capture.replay.targets import DEVICE_REMEDY, load_npu, missing_device, run_prelude
 
 ROW_LIMIT: Final = 6
 """Results that are shown of a backend."""
@@ -33,6 +33,10 @@ def run_region(call: dict[str, Any], script: str, words: list[str] | None = None
             run_prelude(options.prelude)
     except Exception as error:
         print(f"the script cannot start: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    lacking = missing_device([options.device])
+    if lacking:
+        print(f"the script cannot start: {lacking} ({DEVICE_REMEDY})", file=sys.stderr)
         return 2
     if options.no_backward:
         call["backward"] = "none"

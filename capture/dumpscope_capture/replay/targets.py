@@ -27,6 +27,7 @@ CONVERSIONS: Final = frozenset((
     "type_as",
 ))  # fmt: skip
 """Functions that choose a type; the reference keeps this type."""
+DEVICE_REMEDY: Final = "an NPU needs torch_npu; another Python may have the device; --prelude FILE brings a backend"
 _OWNERS: Final = {
     "Functional": "torch.nn.functional",
     "Tensor": "torch.Tensor",
@@ -105,6 +106,18 @@ def load_npu(asked: list[str]) -> None:
         if any(one.split(":")[0] == "npu" for one in asked):
             raise
         print(f"torch_npu is installed and cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def missing_device(names: list[str]) -> str | None:
+    """Why a call cannot run on one of these devices, None where all are there: asked once, or each call would fail for it."""
+    for name in names:
+        try:
+            torch.zeros(1).to(name)
+        except Exception as error:
+            why = str(error).strip().partition("\n")[0]
+            told = f"torch {torch.__version__} has no device {name}"
+            return told if why.startswith("Expected one of") else f"{told}: {why}"
+    return None
 
 
 def run_prelude(name: str) -> None:

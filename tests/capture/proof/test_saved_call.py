@@ -398,10 +398,13 @@ def test_the_runner_saves_calls_of_a_script_that_knows_nothing_of_it(tmp_path: P
         encoding="utf-8",
     )
     ran = subprocess.run(
-        [warm_python(), "-m", "dumpscope_capture.run", "--save-call", "Functional.gelu.1", "--output", "out", "train.py"],
+        [warm_python(), "-m", "dumpscope_capture.run", "--save-call", "Functional.gelu.1", "--save-call", "Functional.gelu.3",
+         "--output", "out", "train.py"],
         check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path, env=dict(os.environ),
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
+    assert "no call matched Functional.gelu.3" in ran.stderr  # the last of three has the number 2
+    assert "matched Functional.gelu.1" not in ran.stderr
     (folder,) = find(tmp_path / "out")
     call = load(folder)
     assert torch.equal(call.run(), F.gelu(torch.ones(3)))

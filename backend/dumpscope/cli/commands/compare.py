@@ -6,7 +6,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from dumpscope.cli.exit_codes import FAIL_ON, of_comparison
 from dumpscope.cli.opening import open_layout, open_sides
@@ -20,6 +20,9 @@ from dumpscope.errors import UsageError
 from dumpscope.export.answer_text import answer_lines
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.texts import say, tell
+
+_FILES: Final = ("data_mapping", "cell_mapping", "layer_mapping", "fusion", "matches")
+"""Options that name a file of `match`."""
 
 
 def compare(
@@ -127,6 +130,7 @@ def run(request: Request) -> int:
     """Compare, print the answer, write the files. Returns the exit status."""
     options = _options(request)
     formats = _formats(request)
+    _check_files(request, options)
     if request.server is not None:
         return _compare_on_server(request, request.server, options, formats)
     with ExitStack() as stack:
@@ -217,6 +221,25 @@ def _options(request: Request) -> Options:
         steps=request.steps,
         ranks=request.ranks,
     )
+
+
+def _check_files(request: Request, options: Options) -> None:
+    """Raise UsageError, which names the file, before a dump is read: that may take minutes."""
+    files = {name: getattr(request, name) for name in _FILES}
+    if not options.rename and not request.plan and not any(files.values()):
+        return
+    from dumpscope.match import check_options  # noqa: PLC0415
+    from dumpscope.parallel.plan import parse_plan  # noqa: PLC0415
+
+    check_options(Options(rename=options.rename))
+    for name, path in (*files.items(), ("plan", request.plan)):
+        try:
+            if path is not None and name == "plan":
+                parse_plan(options.parallel)
+            elif path is not None:
+                check_options(Options(**{name: getattr(options, name)}))
+        except UsageError as error:
+            raise UsageError(error.detail, hint=error.hint, where=str(path)) from error
 
 
 def _formats(request: Request) -> tuple[str, ...]:

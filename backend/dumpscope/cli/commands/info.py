@@ -179,7 +179,12 @@ def _print(document: dict[str, Any]) -> None:
             recorded=_describe_values(document),
         )
     )
-    line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
+    line(
+        "  "
+        + tell(
+            "cli.steps_and_ranks", steps=_numbers("step", document["steps"]), ranks=_numbers("rank", document["ranks"])
+        )
+    )
     if len(units) > 1:
         line("  " + tell("cli.all", nodes=plural(document["nodes"], "node"), items=plural(document["items"], "item")))
     runs = [unit["run"] for unit in units]
@@ -247,7 +252,7 @@ def _describe_values(document: dict[str, Any]) -> str:
     filed = any(unit["tensor_files"] for unit in document["units"])
     if filed and not held and document["summary"] == "statistics":
         return tell("cli.tensors_alone")
-    tensors = " " + tell("cli.tensors") if filed else ""
+    tensors = tell("cli.and_tensors") if filed else ""
     return f"{summaries}{tensors}{of}"
 
 
@@ -307,4 +312,4 @@ def _sources(unit: dict[str, Any]) -> str:
 
 
 def _numbers(word: str, numbers: list[int]) -> str:
-    return f"{word}{'' if len(numbers) == 1 else 's'} {list_numbers(numbers)}"
+    return tell(f"cli.numbers_of_{word}", count=len(numbers), numbers=list_numbers(numbers))

@@ -158,7 +158,10 @@ def settings(
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{where}: {first['msg']}" if where else first["msg"].removeprefix("Value error, ")) from error
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, ValueError):  # of our own: its sentence is in the catalogue
+            raise UsageError(cause.args[0]) from error
+        raise UsageError(f"{where}: {first['msg']}") from error
     except SettingsError as error:
         raise UsageError(str(error)) from error
 

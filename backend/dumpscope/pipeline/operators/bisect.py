@@ -111,10 +111,12 @@ class Bisection:
         if self._try([]):
             return Found(needed=[], total=len(self.calls), trials=self.trials)
         if not self.calls:
-            raise UnreadableError(
-                say("pipeline.command_ran_but_told_no_calls"),
-                hint=say("pipeline.python_needs_dumpscope_capture_start_python_m", runner=RUNNER),
-            )
+            hint = say("pipeline.python_needs_dumpscope_capture_start_python_m", runner=RUNNER)
+            if self.trials[-1].status:
+                output = self.folder / "runs" / "000" / "output.txt"
+                told = say("pipeline.command_failed", status=self.trials[-1].status)
+                raise UnreadableError(told, hint=say("pipeline.output_says_why", output=output, hint=hint))
+            raise UnreadableError(say("pipeline.command_ran_but_told_no_calls"), hint=hint)
         found = needed(self.calls, self._try)
         return Found(needed=found, total=len(self.calls), trials=self.trials)
 

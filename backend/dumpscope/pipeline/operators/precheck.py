@@ -31,6 +31,7 @@ from dumpscope.reproduce.tables import (
 )
 from dumpscope.texts import say
 from dumpscope_format.naming import parse
+from dumpscope_format.replay import NO_DEVICE
 
 FOLDER: Final = "precheck"
 """Folder for results unless another one is given."""
@@ -115,11 +116,17 @@ def precheck(
     with open(state, "a", encoding="utf-8") as log:
         if not known:
             log.write(json.dumps({"device": workers.device, "path": path}) + "\n")
-        for number, found in enumerate(_run(tasks, workers, cancelled), 1):
-            answers[found["step"], found["rank"], found["name"]] = found
-            log.write(json.dumps(found) + "\n")
-            log.flush()
-            on_call(number, len(tasks), found["name"])
+        number = 0
+        try:
+            for number, found in enumerate(_run(tasks, workers, cancelled), 1):
+                answers[found["step"], found["rank"], found["name"]] = found
+                log.write(json.dumps(found) + "\n")
+                log.flush()
+                on_call(number, len(tasks), found["name"])
+        except UnreadableError:
+            if not known and not number:
+                state.unlink()  # nothing ran: the next try, with what was told as the remedy, begins anew
+            raise
     listed = [answers[key] for key in dict.fromkeys(order) if key in answers]
     write_tables(listed, output)
     return listed
@@ -302,6 +309,10 @@ class _Worker:
         self._process = None
         if status > 0 and not self._answered and ("ModuleNotFoundError" in last or "ImportError" in last):
             raise UnreadableError(last, where=self._workers.python, hint=say("pipeline.python_names_python_has_torch"))
+        if status == NO_DEVICE and not self._answered:
+            device = self._workers.device
+            told = say("pipeline.no_such_device", device=device, why=last)
+            raise UnreadableError(told, where=self._workers.python, hint=say("pipeline.name_device_that_is_there"))
         how = say("pipeline.signal", value=-status) if status < 0 else say("pipeline.exit_status", status=status)
         return {"crash": say("pipeline.process_ended", how=how, part=f": {last[:200]}" if last else "")}
 

@@ -73,6 +73,10 @@ def _read(path: Path) -> list[Cells]:
             if missing:
                 raise UsageError(say("pipeline.no_details_table_lacks", names=", ".join(missing)), where=str(place))
             return [{title: text or "" for title, text in row.items()} for row in reader]
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            say("readers.no_such_path"), where=str(place), hint=say("pipeline.name_precheck")
+        ) from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableError(str(error), where=str(place)) from error
 

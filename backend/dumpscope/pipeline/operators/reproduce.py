@@ -75,8 +75,24 @@ def find_call(layout: DumpIndex, node: str, *, step: int | None = None, rank: in
         bodies = read_bodies(ref, wanted)
         if wanted[0] in bodies:
             return _found(ref, name, bodies)
-    hint = say("pipeline.backward_there_but_not_forward_arguments") if _has_backward(chosen, name) else None
+    hint = (
+        say("pipeline.backward_there_but_not_forward_arguments") if _has_backward(chosen, name) else _like(chosen, call)
+    )
     raise NotFoundError(say("pipeline.no_call_dump", call=call), where=layout.root, hint=hint)
+
+
+def _like(refs: Sequence[RankRef], call: str) -> str | None:
+    """Calls of a like name, for one that no rank holds."""
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    held = {
+        f"{label_of(one)}.{one.index}": None
+        for ref in refs[:1]
+        for one in map(parse, read_bodies(ref))
+        if one.kind == "api"
+    }
+    near = get_close_matches(call, held, 3)
+    return say("pipeline.calls_like_it", names=", ".join(near)) if near else None
 
 
 def find_saved(folder: str, ref: RankRef | None = None) -> FoundCall:

@@ -98,9 +98,10 @@ def require_chosen(
         if short:
             gone = sorted({one for side in short for one in lacking[side]})
             who = say("pipeline.has", short=short[0]) if len(short) == 1 else say("pipeline.dumps_have")
-            known = ", the ".join(f"{side} has {word}s {list_numbers(numbers)}" for side, numbers in there.items())
+            known = {side: list_numbers(numbers) for side, numbers in there.items()}
             raise UsageError(
-                say("pipeline.no", who=who, word=word, gone=list_numbers(gone)), hint=say("pipeline.the", known=known)
+                say("pipeline.no", who=who, word=word, gone=list_numbers(gone)),
+                hint=say("pipeline.sides_have", word=word, **known),
             )
 
 

@@ -58,7 +58,7 @@ def find_result(path: Path) -> Path:
     hint = say("pipeline.dumpscope_compare_o_dir_writes_one")
     if not file.exists():
         why = say("pipeline.folder_holds_no", name=NAME) if path.is_dir() else say("api.nothing_there")
-        raise UsageError(why, where=str(path), hint=hint)
+        raise UsageError(why, where=str(path), hint=say("pipeline.or_open_dumps", hint=hint) if path.is_dir() else hint)
     if not file.is_file():
         raise UsageError(say("pipeline.no_file"), where=str(file), hint=hint)
     with _one_line_errors(file), file.open("rb") as stream:

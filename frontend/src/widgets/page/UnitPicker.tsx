@@ -16,7 +16,7 @@ function Picker({ label, value, values, glyphs, onChange, testId }: PickerProps)
   if (values.length <= 1) {
     return (
       <span className={classes.single} data-testid={testId}>
-        <span className="dim">{label}</span> {value ?? "—"}
+        <span className="dim">{label}</span> <span>{value ?? "—"}</span>
       </span>
     );
   }

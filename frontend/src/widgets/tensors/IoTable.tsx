@@ -1,4 +1,4 @@
-import { type ReactElement, useState } from "react";
+import { type ReactElement, type ReactNode, useState } from "react";
 import { usePair } from "../../api/comparison/nodes";
 import { useMetrics } from "../../api/records";
 import type { DumpLeaf, Leaf, Metric, Pair, Producer } from "../../api/types";
@@ -18,13 +18,15 @@ const FIRST_ROWS = 6;
 interface IoTableProps {
   comparison: string;
   items: readonly Pair[];
+  /** Of the table, in the head of its first column: a line of its own would push numbers out of view. */
+  title: ReactNode;
   /** null: what differs first, of many items the weightiest. */
   sort: NumberSort | null;
   onSort: (sort: NumberSort | null) => void;
 }
 
 /** Two rows per tensor, target above golden; what differs is shaded; metrics unfold below. */
-export function IoTable({ comparison, items, sort, onSort }: IoTableProps) {
+export function IoTable({ comparison, items, title, sort, onSort }: IoTableProps) {
   const { t } = useTranslation();
   const [all, setAll] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
@@ -38,7 +40,7 @@ export function IoTable({ comparison, items, sort, onSort }: IoTableProps) {
       <table className={classes.table} data-testid="io">
         <thead>
           <tr>
-            <SortHead column="name" sort={sort} onSort={onSort}>
+            <SortHead column="name" sort={sort} onSort={onSort} shown={title}>
               {t("evidence.item")}
             </SortHead>
             <th scope="col">
@@ -74,25 +76,30 @@ interface SortHeadProps {
   column: NumberColumn;
   sort: NumberSort | null;
   onSort: IoTableProps["onSort"];
+  /** In the place of the column's name. */
+  shown?: ReactNode;
   children: string;
 }
 
 /** The title of a column, which sorts by it. */
-function SortHead({ column, sort, onSort, children }: SortHeadProps) {
+function SortHead({ column, sort, onSort, shown, children }: SortHeadProps) {
   const { t } = useTranslation();
   const way = sort === column ? "ascending" : sort === `-${column}` ? "descending" : undefined;
+  const button = (
+    <button
+      type="button"
+      className={`plain ${classes.sort}`}
+      title={t("evidence.sortBy", { column: children })}
+      onClick={() => onSort(nextNumberSort(sort, column))}
+      data-testid={`io-sort-${column}`}
+    >
+      {shown ?? children}
+      <span aria-hidden="true">{way === undefined ? "" : way === "ascending" ? " ▲" : " ▼"}</span>
+    </button>
+  );
   return (
     <th scope="col" className={column === "name" ? undefined : "num"} aria-sort={way ?? "none"}>
-      <button
-        type="button"
-        className={`plain ${classes.sort}`}
-        title={t("evidence.sortBy", { column: children })}
-        onClick={() => onSort(nextNumberSort(sort, column))}
-        data-testid={`io-sort-${column}`}
-      >
-        {children}
-        <span aria-hidden="true">{way === undefined ? "" : way === "ascending" ? " ▲" : " ▼"}</span>
-      </button>
+      {shown === undefined ? button : <h3 className={classes.title}>{button}</h3>}
     </th>
   );
 }
