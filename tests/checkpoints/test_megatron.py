@@ -125,7 +125,7 @@ def test_one_training_is_equal_in_every_form(one: str, other: str, runs: Path) -
     assert sum(tensor.state == "equal" for tensor in diff.tensors) >= 28 * 4
 
 
-def change(file: Path, slot: str, place: int, by: float) -> None:
+def change(file: Path, slot: str, place: int | slice, by: float) -> None:
     held = torch.load(file, weights_only=False)
     (buffer,) = held[0].values()
     buffer[slot][place] += by
@@ -184,6 +184,17 @@ def test_one_weight_that_is_not_its_copy_makes_its_own_states_unreadable(runs: P
         assert states.pop(name) == "differs"
         assert states[f"optimizer.{name}.exp_avg"] == "unreadable"
         assert all(name in one or "fp32_from_fp16" in one for one in states)
+
+
+def test_a_flat_buffer_of_one_rank_of_several_is_compared_and_the_states_of_the_others_are_not(
+    runs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(runs / "split", tmp_path / "run")
+    change(tmp_path / "run" / STEP / "mp_rank_01_001" / "distrib_optim.pt", "param", slice(None), 1.0)
+    states = {one.name: one.state for one in compare_checkpoints(tmp_path / "run", tmp_path / "run").tensors}
+    assert states["optimizer.mp_rank_01_001.0.exp_avg"] == "equal"
+    assert states["optimizer.decoder.layers.1.mlp.linear_fc1.weight.exp_avg"] == "unreadable"
+    assert states["optimizer.decoder.layers.0.mlp.linear_fc1.weight.exp_avg"] == "equal"
 
 
 @pytest.mark.parametrize("content", [b"", None])

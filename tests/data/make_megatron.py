@@ -52,6 +52,7 @@ def train(case: str, megatron: str) -> None:
     sys.path[:0] = [megatron, str(HERE.parents[1] / "bench")]
     _, tensor, pipeline, options = CASES[case]
     import megatron_on_cpu  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
     import torch  # noqa: PLC0415
     import torch.distributed as dist  # noqa: PLC0415
     from megatron.core import parallel_state, tensor_parallel  # noqa: PLC0415
@@ -70,10 +71,11 @@ def train(case: str, megatron: str) -> None:
 
     torch.set_num_threads(1)
     megatron_on_cpu.install()
-    if case == OLDER:  # it asks for Transformer Engine although no parameter has 8 bits
+    if case == OLDER:  # it asks for Transformer Engine although no parameter has 8 bits, and for numpy 1
         from megatron.core.optimizer import distrib_optimizer  # noqa: PLC0415
 
         distrib_optimizer.quantize_param_shard = lambda *_: None
+        np.product = np.prod  # type: ignore[attr-defined]
     dist.init_process_group("gloo")
     sys.argv[1:] = [
         "--tensor-model-parallel-size", str(tensor), "--pipeline-model-parallel-size", str(pipeline), "--bf16",

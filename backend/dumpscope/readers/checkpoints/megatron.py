@@ -25,6 +25,8 @@ FILES: Final = ("model_optim_rng.pt", "model_rng.pt")
 _RANK: Final = re.compile(r"^mp_rank_(?P<shard>\d{2,})(?:_(?P<stage>\d{3,}))?(?:_\d{3,})?$")
 _CHUNK: Final = re.compile(r"^model(?P<chunk>\d+)$")
 _LAYER: Final = re.compile(r"(?P<head>(?:^|\.)layers\.)(?P<number>\d+)(?=\.)")
+_OF_A_RANK: Final = re.compile(r"^optimizer\.mp_rank_\d")
+"""Names of what only one rank has: a buffer whose parameters are not known."""
 _STATE: Final = "_extra_state"
 _MOST_NUMBERS: Final = 3
 """Underscores in the name of a folder without a number for the experts."""
@@ -147,7 +149,8 @@ def _side_by_side(members: list[list[CheckpointTensor]], *, incomplete: bool) ->
     for held in by_name.values():
         first = held[0]
         problem = next((one.problem for one in held if one.problem), None)
-        if incomplete or (first.section == "optimizer" and len(held) < len(members)):
+        partly = first.section == "optimizer" and len(held) < len(members) and not _OF_A_RANK.match(first.name)
+        if incomplete or partly:
             problem = problem or say("checkpoints.shard_of_stage_missing")
         pieces: tuple[Piece, ...] = tuple(piece for one in held for piece in one.pieces)
         if len(pieces) > 1 and first.shape:

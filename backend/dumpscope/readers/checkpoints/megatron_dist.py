@@ -25,7 +25,7 @@ from dumpscope.errors import Problem, TensorError
 from dumpscope.readers.checkpoints import distributed, megatron_optimizer, torch_save
 from dumpscope.readers.checkpoints.files import Files, problem_of
 from dumpscope.readers.checkpoints.inert_pickle import DIALECT, Foreign
-from dumpscope.readers.checkpoints.megatron_optimizer import MASTER
+from dumpscope.readers.checkpoints.megatron_optimizer import MASTER, number_of, ranks_of
 from dumpscope.readers.tensors.torch_file import open_contents
 from dumpscope.texts import say
 
@@ -60,7 +60,7 @@ def read_folder(files: Files) -> tuple[list[CheckpointTensor], list[Problem]]:
             buckets.setdefault(found["bucket"], {})[found["slot"]] = tensor
     made = _shaped(made)
     if buckets:
-        named, damage = _name_buckets(buckets, _Weights(made, options), _ranks(options))
+        named, damage = _name_buckets(buckets, _Weights(made, options), ranks_of(options))
         made += named
         problems += damage
     for name in dict.fromkeys(found["name"] for one in others if (found := _OBJECT.match(one))):
@@ -87,17 +87,6 @@ def _common(files: Files) -> tuple[Mapping[Any, Any], list[CheckpointTensor]]:
     source = torch_save.Source(files, COMMON, read)
     settings = megatron_optimizer.read_settings(groups, source) if type(groups) is list else []
     return arguments.attributes if isinstance(arguments, Foreign) else {}, settings
-
-
-def _number(options: Mapping[Any, Any], word: str) -> int:
-    held = options.get(word)
-    return held if type(held) is int and held > 0 else 1
-
-
-def _ranks(options: Mapping[Any, Any]) -> int:
-    """Ranks among which a buffer is divided."""
-    model = _number(options, "tensor_model_parallel_size") * _number(options, "pipeline_model_parallel_size")
-    return max(1, _number(options, "world_size") // model)
 
 
 def _layers(tensor: CheckpointTensor) -> Iterator[CheckpointTensor]:
@@ -193,7 +182,7 @@ class _Weights:
     """Weights by what they begin and end with, rounded to their dtype."""
 
     def __init__(self, tensors: Sequence[CheckpointTensor], options: Mapping[Any, Any]) -> None:
-        ranks = _number(options, "tensor_model_parallel_size")
+        ranks = number_of(options, "tensor_model_parallel_size")
         self.by_ends: dict[tuple[str, int, bytes], list[_Shard]] = {}
         self.forms: set[tuple[str, int]] = set()
         self._dtypes: dict[str, np.dtype[Any]] = {}

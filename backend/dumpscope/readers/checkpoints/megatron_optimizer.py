@@ -127,10 +127,11 @@ def read_states(
         for dtype in dict.fromkeys(one.dtype for one in trained)
     ]
     fits = len(owners) == len(buffers)
+    bucket = _bucket(options, sum(math.prod(one.shape) for _, weights in owners for one in weights))
     for buffer in buffers:
         place, weights = owners[buffer.number] if fits else (0, [])
         weights = [one for one in reversed(weights) if one.dtype == buffer.dtypes[0].name]
-        starts = _prove(buffer, weights, read, options)
+        starts = _prove(buffer, weights, read, bucket)
         if starts is None:
             flat = TensorError(
                 say("checkpoints.megatron_places_unknown"), kind="unsupported",
@@ -205,15 +206,15 @@ def lay_out(sizes: Sequence[int], alone: Sequence[bool], *, aligned: int, bucket
     return starts, end
 
 
-def _layouts(weights: Sequence[CheckpointTensor], count: int, options: Mapping[Any, Any]) -> Iterator[list[int]]:
+def _layouts(weights: Sequence[CheckpointTensor], count: int, bucket: int) -> Iterator[list[int]]:
     """The places that the parameters can have in a buffer of `count` elements."""
     sizes = [math.prod(one.shape) for one in weights]
     shared = [one.name.endswith(_TIED) for one in weights]
     seen: list[list[int]] = []
     for aligned in _ALIGNED:
-        for bucket in (None, _bucket(options, sum(sizes))):
+        for limit in (None, bucket):
             for alone in ([False] * len(sizes), shared):
-                starts, end = lay_out(sizes, alone, aligned=aligned, bucket=bucket)
+                starts, end = lay_out(sizes, alone, aligned=aligned, bucket=limit)
                 if end == count and starts not in seen:
                     seen.append(starts)
                     yield starts
@@ -221,21 +222,31 @@ def _layouts(weights: Sequence[CheckpointTensor], count: int, options: Mapping[A
 
 def _bucket(options: Mapping[Any, Any], parameters: int) -> int:
     """Elements after which a bucket ends, by the arguments of the run."""
-    given, number, ranks = (options.get(word) for word in ("ddp_bucket_size", "ddp_num_buckets", "data_parallel_size"))
+    given, number = options.get("ddp_bucket_size"), options.get("ddp_num_buckets")
     if type(number) is int and number > 0:
         return parameters // number
     if type(given) is int and given > 0:
         return given
-    return max(_SMALLEST_BUCKET, _FOR_A_RANK * (ranks if type(ranks) is int else 1))
+    return max(_SMALLEST_BUCKET, _FOR_A_RANK * ranks_of(options))
 
 
-def _prove(
-    buffer: _Buffer, weights: Sequence[CheckpointTensor], read: Read, options: Mapping[Any, Any]
-) -> list[int] | None:
+def number_of(options: Mapping[Any, Any], word: str) -> int:
+    """A count among Megatron's arguments, 1 where it is not there."""
+    held = options.get(word)
+    return held if type(held) is int and held > 0 else 1
+
+
+def ranks_of(options: Mapping[Any, Any]) -> int:
+    """Ranks among which a buffer of the optimizer is divided."""
+    model = number_of(options, "tensor_model_parallel_size") * number_of(options, "pipeline_model_parallel_size")
+    return max(1, number_of(options, "world_size") // model)
+
+
+def _prove(buffer: _Buffer, weights: Sequence[CheckpointTensor], read: Read, bucket: int) -> list[int] | None:
     """Where each weight's copy begins, by the values; None where no division of the buffer gives the weights."""
     copies = read(buffer.slots[_COPY]) if weights else np.empty(0, np.float32)
     best: tuple[int, list[int]] | None = None
-    for starts in _layouts(weights, buffer.count, options):
+    for starts in _layouts(weights, buffer.count, bucket):
         told = same = 0
         for weight, start in zip(weights, starts, strict=True):
             agrees, tells = _is_copy(copies, start, weight)
