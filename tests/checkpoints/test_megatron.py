@@ -30,7 +30,7 @@ STEP = "iter_0000002"
 SLOTS = {"param": "fp32", "exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq"}
 COLUMNS = ("linear_fc2.weight", "linear_proj.weight")
 WHOLE = ("layernorm", "layer_norm", "linear_fc2.bias", "linear_proj.bias")
-DISTRIBUTED = ("fully_reshardable", "plain_dist", "dp_reshardable", "dp_split")
+DISTRIBUTED = ("fully_reshardable", "plain_dist", "dp_reshardable", "dp_split", "model_space")
 
 
 @pytest.fixture(scope="module")

@@ -41,9 +41,9 @@ CASES: dict[str, tuple[int, int, int, list[str]]] = {  # ranks, tensor parallel,
     "plain_dist": (2, 2, 1, ["--ckpt-format", "torch_dist"]),
 }
 OLDER = "model_space"
-"""Megatron-LM of 2026 cannot write it any more: made with core_v0.12.0, by a second call with --only model_space."""
-SHARDINGS = {"dp_zero": "dp_zero_gather_scatter"}
-"""An older form, which the options cannot choose any more and the optimizer still writes."""
+"""Megatron-LM of 2026 cannot write it any more: made with core_v0.15.3, by a second call with --only model_space."""
+SHARDINGS = {"dp_zero": "dp_zero_gather_scatter", OLDER: "fully_sharded_model_space"}
+"""Older forms, which the options cannot choose any more."""
 
 
 def train(case: str, megatron: str) -> None:
