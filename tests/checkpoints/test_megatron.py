@@ -63,7 +63,7 @@ def held_by_ranks(truth: dict[str, Any], case: str) -> Iterator[tuple[int, str, 
 
 @pytest.mark.parametrize("case", ["split", "buckets", "mixed"])
 def test_states_are_those_that_megatron_held_in_memory(case: str, runs: Path, truth: dict[str, Any]) -> None:
-    """TP 2 and PP 2; five buckets over two ranks; float32 copies of an optimizer that is not distributed."""
+    """TP 2 and PP 2; thirteen buckets over two ranks; float32 copies of an optimizer that is not distributed."""
     held = open_checkpoint(runs / case)
     tensors = {(one.parameter, one.slot): one for one in held.tensors}
     checked = 0
@@ -103,6 +103,8 @@ def test_distributed_states_are_those_that_megatron_held_in_memory(
     """Stacked layers become layers again, and buffers parameters: the filling between them is no part of any."""
     held = open_checkpoint(runs / case)
     assert (held.kind, held.problems) == ("distributed", ())
+    shapes = {one.name: one.shape for one in held.tensors if one.section == "weights"}
+    assert all(one.shape == shapes[one.parameter] for one in held.tensors if one.slot in SLOTS.values())
     arrays = whole(held)
     named = {
         "input_layernorm.": "self_attention.linear_qkv.layer_norm_",
@@ -286,6 +288,23 @@ def test_parts_of_weights_that_are_alike_are_compared_by_their_place(tmp_path: P
     assert "2 parts" in diff.problems[0].message
     worst = compare_checkpoints(buffered(tmp_path / "third", filling=7.0, moment=1.0), theirs).tensors[0]
     assert (worst.name[-9:], worst.state, worst.index) == ("[128:132]", "differs", (2,))
+
+
+def test_filling_behind_a_part_that_fits_no_weight_is_not_compared(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "dp_reshardable", tmp_path / "run")
+    name = "decoder.layers.0.self_attention.linear_proj.bias"
+    (weight,) = (one.pieces[0] for one in open_checkpoint(runs / "dp_reshardable").tensors if one.name == name)
+    file = tmp_path / "run" / STEP / weight.source
+    content, values = file.read_bytes(), weight.read()
+    assert content.count(values.tobytes()) == 1
+    file.write_bytes(content.replace(values.tobytes(), (values + 1).astype(values.dtype).tobytes()))
+    diff = compare_checkpoints(tmp_path / "run", runs / "dp_reshardable")
+    states = {one.name: one.state for one in diff.tensors if one.state != "equal"}
+    assert states.pop(name) == "differs"
+    parts = {one.partition("[")[2] for one, state in states.items() if state == "target_only"}
+    assert len(parts) == 1, parts
+    start, _, end = parts.pop().rstrip("]").partition(":")
+    assert (int(start) % 64, int(end) - int(start)) == (0, 8)
 
 
 @given(

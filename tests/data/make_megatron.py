@@ -31,7 +31,7 @@ LEGACY = ["--ckpt-format", "torch"]
 SHARED = ["--use-distributed-optimizer"]
 CASES: dict[str, tuple[int, int, int, list[str]]] = {  # ranks, tensor parallel, pipeline parallel, options
     "split": (4, 2, 2, [*LEGACY, *SHARED]),
-    "buckets": (2, 1, 1, [*LEGACY, *SHARED, "--overlap-grad-reduce", "--ddp-bucket-size", "500"]),
+    "buckets": (2, 1, 1, [*LEGACY, *SHARED, "--overlap-grad-reduce", "--ddp-bucket-size", "100"]),
     "mixed": (2, 2, 1, LEGACY),
     "dp_reshardable": (2, 1, 1, ["--ckpt-format", "torch_dist", *SHARED]),
     "dp_split": (4, 2, 1, ["--ckpt-format", "torch_dist", *SHARED]),
