@@ -64,6 +64,10 @@ def match_names(target: Shapes, golden: Shapes, renames: Sequence[Rename] = ()) 
         mine = {name: _without_megatron(fresh) for name, fresh in mine.items()}
         other_names = {name: _without_megatron(name) for name in golden}
         found.rules.append("Megatron -> Hugging Face")
+    elif _has_fused_norms(target) != _has_fused_norms(golden):
+        mine = {name: _without_fused_norms(fresh) for name, fresh in mine.items()}
+        other_names = {name: _without_fused_norms(name) for name in golden}
+        found.rules.append("linear_*.layer_norm_ -> *layernorm.")
     unwraps = (
         choose(set(mine.values()), set(other_names.values()))
         if set(mine.values()) != set(other_names.values())
@@ -117,6 +121,24 @@ def _has_megatron(names: Iterable[str]) -> bool:
 def _without_megatron(name: str) -> str:
     for pattern, words in _MEGATRON:
         name = pattern.sub(words, name)
+    return name
+
+
+_FUSED_NORMS: Final = (
+    (".self_attention.linear_qkv.layer_norm_", ".input_layernorm."),
+    (".mlp.linear_fc1.layer_norm_", ".pre_mlp_layernorm."),
+)
+"""Norms of Megatron's core inside of the layer behind them, as Transformer Engine and distributed checkpoints have them, and by
+themselves."""
+
+
+def _has_fused_norms(names: Iterable[str]) -> bool:
+    return any(fused in name for name in names for fused, _ in _FUSED_NORMS)
+
+
+def _without_fused_norms(name: str) -> str:
+    for fused, alone in _FUSED_NORMS:
+        name = name.replace(fused, alone)
     return name
 
 

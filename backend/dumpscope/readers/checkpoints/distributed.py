@@ -42,6 +42,12 @@ class _Stored:
 
 def read_folder(files: Files) -> tuple[list[CheckpointTensor], list[Problem]]:
     """Tensors of a folder, by name. Raises TensorError where `.metadata` cannot be read."""
+    tensors, problems, _ = read_all(files)
+    return tensors, problems
+
+
+def read_all(files: Files) -> tuple[list[CheckpointTensor], list[Problem], list[str]]:
+    """As read_folder, and the names of what is no tensor."""
     content = files.content(METADATA)
     if len(content) > MAX_METADATA:
         raise damaged(METADATA, say("checkpoints.index_too_large", count=f"{MAX_METADATA:,}"))
@@ -56,14 +62,18 @@ def read_folder(files: Files) -> tuple[list[CheckpointTensor], list[Problem]]:
     places = dict(_places(value.attributes.get("storage_data")))
     tensors: list[CheckpointTensor] = []
     problems: list[Problem] = []
+    others: list[str] = []
     for name, entry in table.items():
-        if type(entry) is not Foreign or type(name) is not str or not entry.name.endswith("TensorStorageMetadata"):
-            continue  # bytes: settings and random states
+        if type(entry) is not Foreign or type(name) is not str:
+            continue
+        if not entry.name.endswith("TensorStorageMetadata"):
+            others.append(name)  # bytes: settings and random states
+            continue
         tensor, problem = _tensor(files, name, entry, places)
         tensors.append(tensor)
         if problem is not None:
             problems.append(problem)
-    return tensors, problems
+    return tensors, problems, others
 
 
 def _places(table: Any) -> Iterator[tuple[tuple[str, Shape], _Stored]]:

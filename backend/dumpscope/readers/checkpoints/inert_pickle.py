@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors import torch_globals
+from dumpscope.readers.tensors.arrays import ElementType
 from dumpscope.readers.tensors.pickle_machine import Builder, Machine, Operation, damaged, extended, refused
 from dumpscope.readers.tensors.torch_file import Dialect
 from dumpscope.texts import say
@@ -18,6 +19,7 @@ from dumpscope.texts import say
 MAX_STEPS: Final = 30_000_000
 """Opcodes of one pickle: the table of a checkpoint with some hundred thousand shards."""
 _MAX_INTEGER: Final = 1 << 60
+_DTYPES: Final = 2
 
 
 class ForeignType:
@@ -117,6 +119,8 @@ def _fill(m: Machine, items: list[Any]) -> None:
         kind = type(key)
         if kind in (str, bool, float, Foreign) or key is None or (kind is int and abs(key) < _MAX_INTEGER):
             target[key] = value
+        elif kind is tuple and len(key) == _DTYPES and all(type(one) is ElementType for one in key):
+            target[key] = value  # Megatron's buffers: dtype of the parameters and of their gradients
 
 
 def _append(m: Machine) -> None:

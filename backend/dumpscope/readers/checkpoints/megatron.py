@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dumpscope.domain.checkpoints.tensors import CheckpointTensor, Piece
 from dumpscope.errors import Problem, TensorError
-from dumpscope.readers.checkpoints import torch_save
+from dumpscope.readers.checkpoints import megatron_optimizer, torch_save
 from dumpscope.readers.checkpoints.files import Files, damaged, problem_of
-from dumpscope.readers.checkpoints.inert_pickle import DIALECT
+from dumpscope.readers.checkpoints.inert_pickle import DIALECT, Foreign
 from dumpscope.readers.tensors.torch_file import open_contents
 from dumpscope.texts import say
 
@@ -25,7 +25,11 @@ FILES: Final = ("model_optim_rng.pt", "model_rng.pt")
 _RANK: Final = re.compile(r"^mp_rank_(?P<shard>\d{2,})(?:_(?P<stage>\d{3,}))?(?:_\d{3,})?$")
 _CHUNK: Final = re.compile(r"^model(?P<chunk>\d+)$")
 _LAYER: Final = re.compile(r"(?P<head>(?:^|\.)layers\.)(?P<number>\d+)(?=\.)")
+_OF_A_RANK: Final = re.compile(r"^optimizer\.mp_rank_\d")
+"""Names of what only one rank has: a buffer whose parameters are not known."""
 _STATE: Final = "_extra_state"
+_MOST_NUMBERS: Final = 3
+"""Underscores in the name of a folder without a number for the experts."""
 
 
 def find_ranks(names: Iterable[str]) -> list[str]:
@@ -83,33 +87,50 @@ def _read_rank(files: Files, name: str) -> tuple[list[list[CheckpointTensor]], l
             where=str(Path(name) / FILES[0]),
         )  # fmt: skip
     path = f"{name}/{file}"
-    problems: list[Problem] = []
-    if "distrib_optim.pt" in held:
-        error = TensorError(
-            say("checkpoints.optimizer_in_buffers"), kind="unsupported",
-            hint=say("checkpoints.save_optimizer_by_parameter"), where=f"{name}/distrib_optim.pt",
-        )  # fmt: skip
-        problems.append(problem_of(error))
     try:
         value, read = open_contents(files.content(path), DIALECT, budget=torch_save.MAX_BUDGET)
-        source = torch_save.Source(files, path, read)
-        chunks = sorted(
-            (int(found["chunk"]), key)
-            for key in (value if type(value) is dict else ())
-            if type(key) is str and (found := _CHUNK.match(key)) is not None
-        )
-        if not chunks:
-            tensors, damage = torch_save.gather(value, source)
-            return [_plain(tensors)], problems + damage
-        made = []
-        for number, (_, key) in enumerate(chunks):
-            own = {word: part for word, part in value.items() if not (type(word) is str and _CHUNK.match(word))}
-            tensors, damage = torch_save.gather({"model": value[key], **(own if number == 0 else {})}, source)
-            problems += damage
-            made.append(_plain(tensors))
+        chunks, problems = _gather(value, torch_save.Source(files, path, read))
     except TensorError as error:
         error.where = error.where or path
         raise
+    options = _options(value)
+    if (options.get("expert_model_parallel_size") or 1) != 1 or name.count("_") > _MOST_NUMBERS:
+        raise TensorError(
+            say("checkpoints.megatron_experts_divided"), kind="unsupported",
+            hint=say("checkpoints.save_optimizer_by_parameter"), where=path,
+        )  # fmt: skip
+    states, damage = megatron_optimizer.read_beside(files, name, held, chunks, options)
+    return [[*tensors, *more] for tensors, more in zip(chunks, states, strict=True)], problems + damage
+
+
+def _options(value: Any) -> Mapping[Any, Any]:
+    """Megatron's arguments of the run that saved a file."""
+    held = value.get("args") if type(value) is dict else None
+    return held.attributes if isinstance(held, Foreign) else {}
+
+
+def _gather(value: Any, source: torch_save.Source) -> tuple[list[list[CheckpointTensor]], list[Problem]]:
+    """Tensors of the chunks of a rank's file; what the optimizer keeps stands in the first."""
+    if type(value) is not dict:
+        tensors, problems = torch_save.gather(value, source)
+        return [_plain(tensors)], problems
+    chunks = sorted(
+        (int(found["chunk"]), key)
+        for key in value
+        if type(key) is str and (found := _CHUNK.match(key)) is not None
+    )  # fmt: skip
+    own = {word: part for word, part in value.items() if not (type(word) is str and _CHUNK.match(word))}
+    parts = [{**(own if place == 0 else {}), "model": value[key]} for place, (_, key) in enumerate(chunks)] or [own]
+    made: list[list[CheckpointTensor]] = []
+    problems = []
+    for part in parts:
+        tensors, damage = torch_save.gather(part, source)
+        made.append(_plain(tensors))
+        problems += damage
+    weights = [one for tensors in made for one in tensors if one.section == "weights"]
+    kept = megatron_optimizer.read_kept(value.get("optimizer"), source, weights)
+    if kept:
+        made[0] = [one for one in made[0] if one.section == "weights"] + kept
     return made, problems
 
 
@@ -128,7 +149,8 @@ def _side_by_side(members: list[list[CheckpointTensor]], *, incomplete: bool) ->
     for held in by_name.values():
         first = held[0]
         problem = next((one.problem for one in held if one.problem), None)
-        if incomplete:
+        partly = first.section == "optimizer" and len(held) < len(members) and not _OF_A_RANK.match(first.name)
+        if incomplete or partly:
             problem = problem or say("checkpoints.shard_of_stage_missing")
         pieces: tuple[Piece, ...] = tuple(piece for one in held for piece in one.pieces)
         if len(pieces) > 1 and first.shape:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dumpscope.domain.checkpoints.tensors import Checkpoint, CheckpointTensor, Kind
 from dumpscope.errors import NotFoundError, Problem, TensorError, UnreadableError
-from dumpscope.readers.checkpoints import deepspeed, distributed, megatron, sharded
+from dumpscope.readers.checkpoints import deepspeed, distributed, megatron, megatron_dist, sharded
 from dumpscope.readers.checkpoints.files import Files
 from dumpscope.readers.checkpoints.optimizer_names import split_flat_name
 from dumpscope.texts import say
@@ -58,14 +58,20 @@ def _read(path: Path, root: str) -> tuple[Kind, list[CheckpointTensor], list[Pro
         if path.name.endswith(sharded.INDEX):
             return "sharded", *sharded.read_folder(files, [path.name])
         if path.name == distributed.METADATA:
-            return "distributed", *distributed.read_folder(files)
+            return _read(path.parent, root)
         tensors, problems = sharded.read_any(files, path.name)
         safe = path.name.endswith(sharded.SAFE) or files.content(path.name)[8:9] == b"{"
         return "safetensors" if safe else "torch", tensors, problems
     files = Files(path, root)
     names = files.names()
     if distributed.METADATA in names:
-        return "distributed", *distributed.read_folder(files)
+        read = megatron_dist if megatron_dist.COMMON in names else distributed
+        return "distributed", *read.read_folder(files)
+    if megatron_dist.COMMON in names:
+        raise TensorError(
+            say("checkpoints.shard_missing"), kind="missing", hint=say("checkpoints.copy_whole_folder"),
+            where=distributed.METADATA,
+        )  # fmt: skip
     if megatron.find_ranks(names):
         return "megatron", *megatron.read_folder(files, names)
     if megatron.LATEST in names:

@@ -13,11 +13,20 @@ _FLAT: Final = re.compile(
     r"^(?:.*\.)?optim(?:izer)?(?:_states?)?(?:\.\d+)?\.state\.(?P<parameter>.+)\.(?P<slot>[^.]+)$"
 )
 """A flat name of what an optimizer keeps: "optimizer.state.layers.0.weight.exp_avg"."""
+_SLOT_FIRST: Final = re.compile(
+    r"^(?:.*\.)?optim(?:izer)?(?:\.\d+)?\.state\.(?P<slot>fp32_param|param|exp_avg|exp_avg_sq|momentum_buffer)\.(?P<parameter>.+)$"
+)
+"""Megatron's: "optimizer.state.exp_avg.decoder.layers.mlp.linear_fc1.weight"."""
+_COPIES: Final = {"param": "fp32", "fp32_param": "fp32"}
+_SLOTS: Final = (".exp_avg", ".exp_avg_sq", ".step", ".momentum_buffer")
 _FLAT_SETTING: Final = re.compile(r"^(?:.*\.)?optim(?:izer)?(?:_states?)?\.")
 
 
 def split_flat_name(name: str) -> tuple[str, str] | None:
     """Parameter and slot of a flat name of an optimizer's state ("" and "" for a setting of it); None for other names."""
+    found = _SLOT_FIRST.match(name)
+    if found and not name.endswith(_SLOTS):
+        return found["parameter"], _COPIES.get(found["slot"], found["slot"])
     found = _FLAT.match(name)
     if found:
         return found["parameter"], found["slot"]
