@@ -147,7 +147,7 @@ def _continued(parts: list[Array], dimension: int, order: Order) -> Array:
         pattern = None if order.like is None else realise(order.like)
     except TensorError:
         pattern = None
-    if pattern is None or pattern.shape != found.shape or not found.size or found.dtype.kind not in "fiu":
+    if pattern is None or pattern.shape != found.shape or not found.size or found.dtype.kind not in "bfiu":
         return found
     return plain if _near(plain, pattern) > _near(found, pattern) else found
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dumpscope.domain.records import RankDump, State
 from dumpscope.errors import TensorError
 from dumpscope.parallel.passes.relation import Relation, begin_alike, check_data, relate
-from dumpscope.parallel.passes.split import Passes, find_named, find_passes, shapes_of
+from dumpscope.parallel.passes.split import Passes, changes_weights, find_named, find_passes, shapes_of
 from dumpscope.parallel.passes.tokens import POSITIONS, REQUESTS, WORDS, Tokens, find_order
 from dumpscope.readers.tensors import tensor_file
 
@@ -36,6 +36,8 @@ def find_relation(target: RankDump, golden: RankDump) -> tuple[Relation, tuple[P
     if relation is not None:
         relation = _checked(relation, sides, passes, items)
     if relation is None or (relation.word == "rows" and (_mixes_rows(target) or _mixes_rows(golden))):
+        return None
+    if any(changes_weights(side, one) for side, one in zip(sides, passes, strict=True)):
         return None
     return relation, passes
 
