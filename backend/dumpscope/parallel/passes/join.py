@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
@@ -63,6 +63,7 @@ class _Terms:
     golden: bool
     factor: float
     backward: Bool
+    moved: Collection[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,7 @@ def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, g
     value, values = items.value.copy(), list(items.values)
     data_name, names = np.full(count, -1, np.int32), list[str]()
     backward = in_backward(own.dump)
-    terms = _Terms(relation=relation, golden=golden, factor=factor, backward=backward)
+    terms = _Terms(relation=relation, golden=golden, factor=factor, backward=backward, moved=plan.mixed.moved)
     orders: dict[str, Order] = {}
     joined = np.flatnonzero(way == Way.JOIN)
     if len(joined):
@@ -232,13 +233,16 @@ def _order(own: Pieces, rival: Pieces, item: int, way: Way, place: Place, terms:
     like = _name(rival.dump, int(own.partner[item])) if rival.aligned is None else None
     if len(parts) < len(names) or (way == Way.PASTE and like is None):
         return None
-    relation = terms.relation
+    relation, moved = terms.relation, way == Way.JOIN and item in terms.moved
+    if moved and like is None:
+        return None
     blocks = relation.rows if relation.word == "positions" else place.times if like is not None else 1
     return Order(
         parts=parts,
         dimension=max(place.cut, place.ends) if max(place.cut, place.ends) >= 0 else None,
         factor=terms.factor if terms.backward[item] and way in (Way.JOIN, Way.SUM) else 1.0,
-        like=like if way == Way.PASTE or blocks > 1 else None,
+        like=like if way == Way.PASTE or blocks > 1 or moved else None,
+        moved=moved,
         grown=None if place.grown < 0 else place.grown,
         ends=tuple(end - 1 for end in accumulate(own.sizes)) if place.ends >= 0 else None,
         blocks=blocks if way == Way.JOIN and place.times % blocks == 0 else 1,

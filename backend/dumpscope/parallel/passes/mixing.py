@@ -51,12 +51,14 @@ _TAKEN: Final = (Role.INPUT, Role.KWARG)
 class Mixed:
     """numbers: by item that is one, that of all passes
     weighted: each pass has a mean over numbers of its own as loss
+    moved: items whose rows may stand elsewhere, since a call of their module sorted those of its pass, as for experts
     call: name of the first call of which the loss is made, and of whose result that of the whole is no sum and no mean; "" where
     there is none
     """
 
     numbers: dict[int, float] = field(default_factory=dict)
     weighted: bool = False
+    moved: set[int] = field(default_factory=set)
     call: str = ""
 
 
@@ -73,7 +75,9 @@ def find_mixed(own: Pieces, rival: Pieces, way: Int8, places: dict[int, Place]) 
 
 @dataclass(slots=True, kw_only=True)
 class _Finder:
-    """tainted: contents that are made of all rows; kinds: how a number of this content becomes one"""
+    """tainted: contents that are made of all rows; sorted: those of them that hold the elements of a pass in another order
+    around: entries of the tree, -1 for none, in which a call has sorted its pass
+    kinds: how a number of this content becomes one"""
 
     own: Pieces
     rival: Pieces
@@ -81,6 +85,8 @@ class _Finder:
     places: dict[int, Place]
     backward: Bool
     tainted: set[int] = field(default_factory=set)
+    sorted: set[int] = field(default_factory=set)
+    around: set[int] = field(default_factory=set)
     kinds: dict[int, int] = field(default_factory=dict)
     found: Mixed = field(default_factory=Mixed)
     taught: set[tuple[int, int]] | None = None
@@ -97,7 +103,8 @@ class _Finder:
                 self._taint(node, item)
             if self._holds(item, self.tainted):
                 spoilt = True
-                if self.way[item] not in (Way.SKIP, Way.NUMBER) and not self._agrees(item):
+                moved = self._holds(item, self.sorted)
+                if self.way[item] not in (Way.SKIP, Way.NUMBER) and (moved or not self._agrees(item)):
                     self.way[item] = Way.SKIP
             if self.way[item] == Way.NUMBER:
                 self._add_up(node, item, spoilt=self._holds(item, self.tainted), outputs=made)
@@ -120,9 +127,22 @@ class _Finder:
                     self._taint(node, item)
                 continue
             doubtful = spoilt or mixes or (self.way[item] == Way.COPY and self._takes_parts(taken))
-            if doubtful and ((mixes and api in _PERMUTES) or not self._agrees(item)):
+            sorts = mixes and api in _PERMUTES
+            if doubtful and (sorts or not self._agrees(item)):
                 self.way[item] = Way.SKIP
                 self._taint(node, item)
+            if sorts:
+                self.sorted.add(self._print(item))
+                self.around.add(int(self.own.dump.tree.parent[node]))
+        if self.around and self._is_inside(node):
+            self.found.moved.update(item for item in tensors if self.way[item] == Way.JOIN)
+
+    def _is_inside(self, node: int) -> bool:
+        parent = self.own.dump.tree.parent
+        above = int(parent[node])
+        while above >= 0 and above not in self.around:
+            above = int(parent[above])
+        return above in self.around
 
     def _counts_rows(self, item: int) -> bool:
         """Whether an item holds whole numbers that every pass counts for itself, such as of which row a label is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -75,6 +75,15 @@ def begin_alike(relation: Relation) -> bool:
     one, other = relation.sizes
     shared = min(len(one), len(other))
     return sum(one) != sum(other) and one[:shared] == other[:shared]
+
+
+def begins_anew(parts: Sequence[Array], dimension: int) -> bool:
+    """Whether each pass took what the one before it had taken, and more: a loop without a cache."""
+    lengths = [part.shape[dimension] for part in parts]
+    if len(parts) < 2 or any(one >= other for one, other in pairwise(lengths)):
+        return False
+    pairs = zip(parts, parts[1:], lengths, strict=False)
+    return all(np.array_equal(one, np.take(other, range(length), dimension)) for one, other, length in pairs)
 
 
 def check_data(
