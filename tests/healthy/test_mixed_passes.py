@@ -19,7 +19,7 @@ from dumpscope.domain.options import Options  # noqa: E402
 from dumpscope.domain.result import Answer  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
 from healthy.test_passes import without_tensors  # noqa: E402
-from healthy.tokens import IDS, Fault, Model, train  # noqa: E402
+from healthy.tokens import IDS, Fault, Model, train, whole  # noqa: E402
 
 OTHER = torch.randint(3, 40, (4, 6), generator=torch.Generator().manual_seed(9))
 Run = Callable[[nn.Module], None]
@@ -67,6 +67,25 @@ class Trained(Model):
         return F.cross_entropy(logits.flatten(0, 1), ids.roll(-1, 1).flatten()) + 0.1 * balance
 
 
+class Experts(nn.Module):
+    """Takes the words of each expert together."""
+
+    def forward(self, words: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        _, order = torch.sort(chosen)
+        made = F.silu(words[order])
+        return (made * (chosen[order] + 1)[:, None])[order.argsort()]
+
+
+class Routed(Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = Experts()
+
+    def forward(self, ids: torch.Tensor, cache: Any = None) -> torch.Tensor:
+        words = super().forward(ids).flatten(0, 1)
+        return self.experts(words, words[:, :4].argmax(-1)).sin()
+
+
 def look(rows: int) -> Run:
     def run(model: nn.Module) -> None:
         with torch.no_grad():
@@ -84,6 +103,13 @@ def learn(rows: int) -> Run:
         optimizer.step()
 
     return run
+
+
+def again(model: nn.Module) -> None:
+    """A loop without a cache: each pass takes the whole text so far."""
+    with torch.no_grad():
+        for length in range(3, 7):
+            model(IDS[:1, :length])
 
 
 def steps(model: nn.Module) -> None:
@@ -114,6 +140,12 @@ RUNS: dict[str, tuple[Callable[[], nn.Module], Run, Any]] = {  # the model, what
     "balanced pairs, a fault": (lambda: Trained("balance"), learn(2), ("gelu", 2)),
     "contrasted whole": (lambda: Trained("rows"), learn(4), None),
     "contrasted pairs": (lambda: Trained("rows"), learn(2), None),
+    "routed whole": (Routed, look(4), None),
+    "routed pairs": (Routed, look(2), None),
+    "routed rows": (Routed, look(1), None),
+    "routed pairs, a fault": (Routed, look(2), ("silu", 1)),
+    "without a cache": (Model, again, None),
+    "one text": (Model, whole(), None),
     "two steps": (Model, steps, None),
     "one batch": (Model, train(4), None),
     "padded pairs": (Model, train(2, padded=True), None),
@@ -155,7 +187,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Any:
     [
         ("watched pairs", "watched whole"), ("watched whole", "watched rows"), ("watched pairs", "watched rows"),
         ("balanced pairs", "balanced whole"), ("balanced rows", "balanced pairs"), ("contrasted pairs", "contrasted whole"),
-        ("padded pairs", "padded rows"),
+        ("padded pairs", "padded rows"), ("routed pairs", "routed whole"), ("routed rows", "routed pairs"),
     ],
 )  # fmt: skip
 def test_what_a_pass_makes_of_all_its_rows_is_no_fault(ask: Any, target: str, golden: str, task: str) -> None:
@@ -173,6 +205,18 @@ def test_what_a_pass_makes_of_all_its_rows_is_no_fault(ask: Any, target: str, go
 def test_a_fault_is_named_beside_a_loss_that_balances_experts(ask: Any, task: str) -> None:
     (origin,) = ask("balanced pairs, a fault", "balanced whole", task).origins
     assert origin.node == "Functional.gelu.0.forward"
+
+
+def test_a_fault_is_named_among_words_that_experts_take_sorted(ask: Any) -> None:
+    (origin, *_) = ask("routed pairs, a fault", "routed whole", "tensor").origins
+    assert origin.node == "Functional.silu.0.forward"
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_loop_without_a_cache_is_no_text_in_passes(ask: Any, task: str) -> None:
+    answer = ask("without a cache", "one text", task)
+    assert (answer.origins, answer.counts.no) == ([], 0), answer.first_no
+    assert "the passes are put together" not in " ".join(answer.settings)
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])

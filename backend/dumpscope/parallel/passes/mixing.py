@@ -231,7 +231,8 @@ class _Finder:
 
     def _api(self, node: int) -> str:
         nodes = self.own.dump.nodes
-        return nodes.labels[nodes.label[node]].rpartition(".")[2]
+        label: str = nodes.labels[nodes.label[node]]
+        return label.rpartition(".")[2]
 
     def _adds(self, node: int, outputs: list[int]) -> bool:
         """Whether the numbers that a call makes add up, or are means, if those that it takes do."""
