@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from dumpscope.domain.options import Options  # noqa: E402
 from dumpscope.domain.result import Answer  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
 from healthy.test_passes import without_tensors  # noqa: E402
-from healthy.tokens import IDS, Fault, Model, train, whole  # noqa: E402
+from healthy.tokens import IDS, Fault, Model, decode, train, whole  # noqa: E402
 
 OTHER = torch.randint(3, 40, (4, 6), generator=torch.Generator().manual_seed(9))
 Run = Callable[[nn.Module], None]
@@ -130,6 +130,25 @@ def padded(ids: torch.Tensor, rows: int) -> Run:
     return run
 
 
+def broken(prefill: int) -> Run:
+    """The run dies in its last pass, in the second layer."""
+
+    def run(model: Any) -> None:
+        left = [7 - prefill]
+
+        def die(*_: object) -> None:
+            left[0] -= 1
+            if not left[0]:
+                raise ConnectionError
+
+        handle = model.layers[1].up.register_forward_pre_hook(die)
+        with suppress(ConnectionError):
+            decode(prefill)(model)
+        handle.remove()
+
+    return run
+
+
 RUNS: dict[str, tuple[Callable[[], nn.Module], Run, Any]] = {  # the model, what runs, its fault
     "watched whole": (Watched, look(4), None),
     "watched pairs": (Watched, look(2), None),
@@ -146,6 +165,8 @@ RUNS: dict[str, tuple[Callable[[], nn.Module], Run, Any]] = {  # the model, what
     "routed pairs, a fault": (Routed, look(2), ("silu", 1)),
     "without a cache": (Model, again, None),
     "one text": (Model, whole(), None),
+    "broken off": (Model, broken(2), None),
+    "broken off, in more passes": (Model, broken(1), None),
     "two steps": (Model, steps, None),
     "one batch": (Model, train(4), None),
     "padded pairs": (Model, train(2, padded=True), None),
@@ -231,3 +252,10 @@ def test_training_steps_are_no_passes_of_one_batch(ask: Any, task: str) -> None:
 def test_equal_padding_does_not_make_other_words_the_same_data(ask: Any, task: str) -> None:
     answer = ask("other words, mostly padding", "mostly padding", task)
     assert "the passes are put together" not in " ".join(answer.settings)
+
+
+def test_a_last_pass_that_ended_early_is_told_and_the_pair_is_not_fully_judged(ask: Any) -> None:
+    for golden in ("one text", "broken off, in more passes"):
+        answer = ask("broken off", golden, "tensor")
+        assert (answer.outcome, answer.origins, answer.counts.no) == ("not_fully_judged", [], 0), answer.first_no
+        assert "The last pass of the target ended early" in answer.problems[0].message

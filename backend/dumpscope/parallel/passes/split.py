@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.records import Bool, Direction, Int32, Items, Kind, NodeKind, RankDump, Role, State
+from dumpscope.parallel.aligned import Aligned
 from dumpscope.parallel.columns import split_entries
 from dumpscope.parallel.evidence import WEIGHTED, fingerprint
 from dumpscope_format import naming
@@ -19,6 +20,9 @@ ONCE: Final = -1
 """Pass of an entry that belongs to none: an optimizer, what runs when all passes have ended."""
 MOST: Final = 4096
 """Passes that are put together at most."""
+_FEW: Final = 4
+_SHARE: Final = 0.05
+"""Calls, and share of the calls of a pass, that the last pass lacks at least where it ended early."""
 _OPTIMIZER: Final = "optimizer"
 _OUTSIDE: Final = (_OPTIMIZER, "clip_grad")
 """Entries of the tree that are no modules; calls below them belong to no pass."""
@@ -113,6 +117,26 @@ def members(dump: RankDump, passes: Passes) -> list[RankDump]:
     fired = np.flatnonzero(passes.turns >= 0)
     of[fired] = np.minimum(passes.turns[fired], passes.count - 1)
     return split_entries(dump, of, passes.count)
+
+
+def find_unfinished(aligned: Aligned) -> int:
+    """How many calls of the first pass all passes made but the last, which ended early; 0 where it did not."""
+    last = len(aligned.members) - 1
+    if not last:
+        return 0
+    labels: list[set[str]] = [set() for _ in aligned.members]
+    for place, node in aligned.lost:
+        nodes = aligned.members[place].nodes
+        if nodes.direction[node] == Direction.FORWARD:
+            labels[place].add(nodes.labels[nodes.label[node]])
+    gone = set.intersection(*labels[:last]) - labels[last]
+    count = sum(place == 0 and _label(aligned.members[0], node) in gone for place, node in aligned.lost)
+    return count if count >= max(_FEW, _SHARE * len(aligned.members[0].nodes)) else 0
+
+
+def _label(dump: RankDump, node: int) -> str:
+    label: str = dump.nodes.labels[dump.nodes.label[node]]
+    return label
 
 
 def changes_weights(dump: RankDump, passes: Passes) -> bool:
