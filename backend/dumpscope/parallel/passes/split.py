@@ -120,7 +120,8 @@ def members(dump: RankDump, passes: Passes) -> list[RankDump]:
 
 
 def find_unfinished(aligned: Aligned) -> int:
-    """How many calls of the first pass all passes made but the last, which ended early; 0 where it did not."""
+    """How many calls of the first pass all passes made but the last, which ended early; 0 where it did not. Told by modules: each
+    has a label of its own."""
     last = len(aligned.members) - 1
     if not last:
         return 0
@@ -130,8 +131,11 @@ def find_unfinished(aligned: Aligned) -> int:
         if nodes.direction[node] == Direction.FORWARD:
             labels[place].add(nodes.labels[nodes.label[node]])
     gone = set.intersection(*labels[:last]) - labels[last]
-    count = sum(place == 0 and _label(aligned.members[0], node) in gone for place, node in aligned.lost)
-    return count if count >= max(_FEW, _SHARE * len(aligned.members[0].nodes)) else 0
+    first = aligned.members[0]
+    lost = [node for place, node in aligned.lost if place == 0 and _label(first, node) in gone]
+    if not (first.nodes.kind[lost] == NodeKind.MODULE).any():
+        return 0
+    return len(lost) if len(lost) >= max(_FEW, _SHARE * len(aligned.members[0].nodes)) else 0
 
 
 def _label(dump: RankDump, node: int) -> str:
