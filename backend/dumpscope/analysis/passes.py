@@ -78,6 +78,9 @@ def describe_passes(target: RankDump, golden: RankDump, context: Context, facts:
             )
     if any(one.weighted for one in made.values()):
         return [*out, phrase("passes.weighted")]
+    mixed = next((one.mixed for one in made.values() if one.mixed), "")
+    if mixed:
+        out.append(phrase("passes.mixed", call=mixed))
     lost = (facts.outcome == Outcome.NO_DATA) & context.both & (context.kind == Kind.TENSOR)
     lost &= _put_together(target, context.target) | _put_together(golden, context.golden)
     if lost.any():

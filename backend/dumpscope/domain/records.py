@@ -225,13 +225,15 @@ class JoinedPasses:
     """Passes of a model that were put together to one. word: what they divided, "rows" of a batch or "positions" of a sequence
     sizes: how many of them every pass took; gradients: what gradients of the passes were multiplied by
     compared: how many of them both sides have, where that was told by request and position; -1: it was not
-    weighted: the losses of the passes are no sum and no mean of each other, so nothing that follows from them is compared"""
+    weighted: the losses of the passes are no sum and no mean of each other, so nothing that follows from them is compared
+    mixed: the first call, with a backward pass, that made of all rows of a pass what is none of the whole: the same; "": none"""
 
     word: str
     sizes: tuple[int, ...]
     gradients: float = 1.0
     compared: int = -1
     weighted: bool = False
+    mixed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

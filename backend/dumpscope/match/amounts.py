@@ -46,6 +46,7 @@ class Amounts:
             or target * g_length == golden * t_length
             or target * g_rows * g_length == golden * t_rows * t_length
             or self._shortened(target, golden)
+            or (t_length != g_length and (target, golden) in ((1, g_length), (t_length, 1)))  # the last position alone
         )
 
     def _shortened(self, target: int, golden: int) -> bool:

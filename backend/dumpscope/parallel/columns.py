@@ -81,16 +81,22 @@ def take_nodes(nodes: Nodes, rows: Int64) -> Nodes:
     )
 
 
-def take_items(items: Items, rows: Int64, node: Int32) -> Items:
-    """The items `rows`, in that order; node: the new number of the node of each."""
+def take_items(items: Items, rows: Int64, node: Int32, *, number: Int32 | None = None) -> Items:
+    """The items `rows`, in that order; node: the new number of the node of each
+    number: new number of every item, -1 where it is not taken, and -1 behind the last; None: found here"""
     wide = items.wide
     if wide:
         places = {row: place for place, row in enumerate(rows.tolist())}
-        wide = {(places[item], column): value for (item, column), value in wide.items() if item in places}
+        held = (
+            wide
+            if len(wide) < len(places)
+            else {(row, at): wide[row, at] for row in places for at in range(4) if (row, at) in wide}
+        )
+        wide = {(places[item], column): value for (item, column), value in held.items() if item in places}
     columns = {name: getattr(items, name)[rows] for name in (*_PLAIN, *_CODED)}
-    number = np.full(len(items) + 1, -1, np.int32)  # the extra last entry is for -1
-    number[rows] = np.arange(len(rows))
-    number[-1] = -1
+    if number is None:
+        number = np.full(len(items) + 1, -1, np.int32)  # the extra last entry is for -1
+        number[rows] = np.arange(len(rows))
     return replace(items, node=node, wide=wide, producer=number[items.producer[rows]], **columns)
 
 
@@ -147,6 +153,47 @@ def keep_entries(dump: RankDump, stays: np.ndarray[Any, np.dtype[np.bool_]]) -> 
         items=take_items(dump.items, items, number[dump.items.node[items]].astype(np.int32)),
         tree=tree,
     )
+
+
+def split_entries(dump: RankDump, part: Int32, count: int) -> list[RankDump]:
+    """Dumps of `count` parts of a dump, each with the entries of no part too. part: of every entry of the tree, -1 for none
+
+    The cost is that of the dump, whatever the number of its parts.
+    """
+    nodes = len(dump.nodes)
+    shared = np.flatnonzero(part < 0)
+    by_part = np.argsort(part, kind="stable")
+    begins = np.searchsorted(part[by_part], np.arange(count + 1))
+    first_item = np.searchsorted(dump.items.node, np.arange(nodes + 1))
+    parent = dump.tree.parent.astype(np.int64)
+    number = np.full(len(part) + 1, -1, np.int64)  # the extra last entry is for -1
+    item_number = np.full(len(dump.items) + 1, -1, np.int32)
+    found = []
+    for place in range(count):
+        rows = np.sort(np.concatenate([shared, by_part[begins[place] : begins[place + 1]]]))
+        number[rows] = np.arange(len(rows))
+        above = parent[rows]
+        while (lost := (above >= 0) & (number[above] < 0)).any():
+            above[lost] = parent[above[lost]]
+        kept = rows[rows < nodes]
+        lengths = first_item[kept + 1] - first_item[kept]
+        items = np.repeat(first_item[kept] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        item_number[items] = np.arange(len(items))
+        names = [dump.tree.names[row] for row in rows.tolist()]
+        tree = replace(
+            dump.tree, names=names, parent=number[above].astype(np.int32), order=_ranked(dump.tree.order[rows])
+        )
+        owner = np.repeat(np.arange(len(kept)), lengths).astype(np.int32)
+        found.append(
+            replace(
+                dump,
+                nodes=take_nodes(dump.nodes, kept),
+                items=take_items(dump.items, items, owner, number=item_number),
+                tree=tree,
+            )
+        )
+        number[rows], item_number[items] = -1, -1
+    return found
 
 
 def _ranked(order: Int32) -> Int32:

@@ -41,6 +41,7 @@ class Order:
     along the dimension are continued by every part; order: which rows of the whole are taken, each of `times` places, None: all
     as they are
     ends: the place of each part along the dimension, where parts do not follow each other
+    moved: elements may stand elsewhere than in the other side's tensor `like`; then there is no whole
     """
 
     parts: tuple[str | Order, ...]
@@ -54,6 +55,7 @@ class Order:
     order: tuple[int, ...] | None = None
     ends: tuple[int, ...] | None = None
     times: int = 1
+    moved: bool = False
 
     @property
     def changes_statistics(self) -> bool:

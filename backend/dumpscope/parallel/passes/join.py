@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
@@ -14,6 +14,7 @@ import numpy as np
 from dumpscope.domain.records import (
     Bool,
     Float64,
+    Int8,
     Int64,
     JoinedPasses,
     Kind,
@@ -25,6 +26,7 @@ from dumpscope.domain.records import (
 from dumpscope.domain.stored_counts import COUNTS, Counts, counts_of
 from dumpscope.parallel.join_members import join_statistics
 from dumpscope.parallel.orders import ORDER, Order
+from dumpscope.parallel.passes.mixing import Mixed, find_mixed
 from dumpscope.parallel.passes.relation import Place, Relation, Shape
 from dumpscope.parallel.passes.ways import (
     Pieces,
@@ -32,7 +34,6 @@ from dumpscope.parallel.passes.ways import (
     calls_of,
     find_arguments,
     find_factor,
-    find_numbers,
     find_totals,
     find_ways,
     in_backward,
@@ -62,29 +63,59 @@ class _Terms:
     golden: bool
     factor: float
     backward: Bool
+    moved: Collection[int]
 
 
-def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool) -> Whole:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How the passes of a side become one. way: by item; places: of tensors that are cut; arguments: see `Whole`
+    mixed: what is made of all rows, by this plan; factor: of gradients"""
+
+    way: Int8
+    places: dict[int, Place]
+    arguments: Int64
+    mixed: Mixed
+    factor: float
+
+
+def plan_passes(own: Pieces, rival: Pieces) -> Plan:
+    items = own.dump.items
+    way, places = find_ways(own, rival)
+    arguments = find_arguments(own, rival, way)
+    mixed = find_mixed(own, rival, way, places)
+    if mixed.weighted or mixed.call:
+        made = in_backward(own.dump) | made_once(own)
+        way[made & (items.kind == Kind.TENSOR) & (own.partner >= 0)] = Way.SKIP
+    mixed.numbers = {item: number for item, number in mixed.numbers.items() if way[item] == Way.NUMBER}
+    factor = find_factor(own, rival, way)
+    find_totals(own, rival, way, factor)
+    return Plan(way=way, places=places, arguments=arguments, mixed=mixed, factor=factor)
+
+
+def agree_on(plan: Plan, rival: Plan, own: Pieces) -> None:
+    """What either side cannot put together is compared on neither."""
+    both = np.flatnonzero(own.partner >= 0)
+    there = own.partner[both]
+    lost = (plan.way[both] == Way.SKIP) | (rival.way[there] == Way.SKIP)
+    for side, rows in ((plan, both[lost]), (rival, there[lost])):
+        side.way[rows] = Way.SKIP
+        for item in rows.tolist():
+            side.mixed.numbers.pop(item, None)
+
+
+def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, golden: bool) -> Whole:
     """The passes of `own` as one dump. golden: `own` is the golden's"""
     aligned = own.aligned
     assert aligned is not None
     items = own.dump.items
-    way, places = find_ways(own, rival)
-    arguments = find_arguments(own, rival, way)
-    numbers, weighted = find_numbers(own, rival, way)
-    if weighted:
-        made = in_backward(own.dump) | made_once(own)
-        way[made & (items.kind == Kind.TENSOR) & (own.partner >= 0)] = Way.SKIP
-        numbers = {item: number for item, number in numbers.items() if way[item] == Way.NUMBER}
-    factor = find_factor(own, rival, way)
-    find_totals(own, rival, way, factor)
+    way, places, numbers, factor = plan.way, plan.places, plan.mixed.numbers, plan.factor
     count = len(items)
     stats, states, hashes = items.stats.copy(), items.stat_state.copy(), items.hash.copy()
     shape, table = items.shape.copy(), list(items.shapes)
     value, values = items.value.copy(), list(items.values)
     data_name, names = np.full(count, -1, np.int32), list[str]()
     backward = in_backward(own.dump)
-    terms = _Terms(relation=relation, golden=golden, factor=factor, backward=backward)
+    terms = _Terms(relation=relation, golden=golden, factor=factor, backward=backward, moved=plan.mixed.moved)
     orders: dict[str, Order] = {}
     joined = np.flatnonzero(way == Way.JOIN)
     if len(joined):
@@ -104,12 +135,12 @@ def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool)
     stats[nothing], states[nothing] = np.nan, State.ABSENT
     hashes[np.isin(way, (Way.JOIN, Way.NUMBER)) | nothing] = -1
     for item, number in numbers.items():
-        stats[item], states[item] = [number, number, number, abs(number)], State.FINITE
+        signed = (aligned.stats[:, item, 3] < 0).any()  # some tools call a number its own norm
+        stats[item], states[item] = [number, number, number, number if signed else abs(number)], State.FINITE
     calls = calls_of(aligned)
     for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
         place = places.get(item, Place())
-        shapes, partner = own.shapes(item), int(own.partner[item])
-        whole = _whole_shape(shapes, rival, partner, place, Way(int(way[item])), relation.orders[golden])
+        whole = _whole_shape(own, rival, item, place, Way(int(way[item])), terms)
         if whole is not None:
             shape[item] = len(table)
             table.append(whole)
@@ -131,10 +162,15 @@ def join_passes(own: Pieces, rival: Pieces, relation: Relation, *, golden: bool)
         wide={key: number for key, number in items.wide.items() if way[key[0]] == Way.COPY},
     )  # fmt: skip
     passes = JoinedPasses(
-        word=relation.word, sizes=own.sizes, gradients=factor, compared=_compared(relation), weighted=weighted
+        word=relation.word,
+        sizes=own.sizes,
+        gradients=factor,
+        compared=_compared(relation),
+        weighted=plan.mixed.weighted,
+        mixed=plan.mixed.call,
     )
     dump = replace(own.dump, ref=replace(own.dump.ref, passes=passes), items=whole_items)
-    return Whole(dump=dump, orders=orders, arguments=arguments)
+    return Whole(dump=dump, orders=orders, arguments=plan.arguments)
 
 
 def _compared(relation: Relation) -> int:
@@ -156,24 +192,27 @@ def _take_close(stats: Float64, states: UInt8, rows: Int64, own: Pieces, rival: 
             stats[rows, column], states[rows, column] = np.nan, State.ABSENT
 
 
-def _whole_shape(
-    own: Sequence[Shape | None], rival: Pieces, partner: int, place: Place, way: Way, order: Shape | None
-) -> Shape | None:
+def _whole_shape(own: Pieces, rival: Pieces, item: int, place: Place, way: Way, terms: _Terms) -> Shape | None:
     """The shape of the whole; None where it is that of the first pass. An item that cannot be put together gets its partner's
     shape, so that no difference is told."""
     if way == Way.SKIP:
-        return rival.shapes(partner)[0] if partner >= 0 else None
-    first = own[0]
+        partner = int(own.partner[item])
+        if partner < 0 or (rival.aligned is not None and terms.golden):  # the target has taken this one's
+            return None
+        return rival.shapes(partner)[0]
+    shapes, order = own.shapes(item), terms.relation.orders[terms.golden]
+    first = shapes[0]
     if way not in (Way.JOIN, Way.LAST, Way.PASTE) or first is None:
         return None
     shape = list(first)
     if place.ends >= 0:
         shape[place.ends] = sum(rival.sizes) if way == Way.PASTE else 1
     if place.cut >= 0:
-        length = sum(one[place.cut] for one in own if one is not None)
+        length = sum(one[place.cut] for one in shapes if one is not None)
         shape[place.cut] = length if order is None or way != Way.JOIN else len(order) * place.times
-    if place.grown >= 0 and own[-1] is not None:
-        shape[place.grown] = own[-1][place.grown]
+    last = shapes[-1]
+    if place.grown >= 0 and last is not None:
+        shape[place.grown] = last[place.grown]
     return tuple(shape)
 
 
@@ -194,13 +233,16 @@ def _order(own: Pieces, rival: Pieces, item: int, way: Way, place: Place, terms:
     like = _name(rival.dump, int(own.partner[item])) if rival.aligned is None else None
     if len(parts) < len(names) or (way == Way.PASTE and like is None):
         return None
-    relation = terms.relation
+    relation, moved = terms.relation, way == Way.JOIN and item in terms.moved
+    if moved and like is None:
+        return None
     blocks = relation.rows if relation.word == "positions" else place.times if like is not None else 1
     return Order(
         parts=parts,
         dimension=max(place.cut, place.ends) if max(place.cut, place.ends) >= 0 else None,
         factor=terms.factor if terms.backward[item] and way in (Way.JOIN, Way.SUM) else 1.0,
-        like=like if way == Way.PASTE or blocks > 1 else None,
+        like=like if way == Way.PASTE or blocks > 1 or moved else None,
+        moved=moved,
         grown=None if place.grown < 0 else place.grown,
         ends=tuple(end - 1 for end in accumulate(own.sizes)) if place.ends >= 0 else None,
         blocks=blocks if way == Way.JOIN and place.times % blocks == 0 else 1,

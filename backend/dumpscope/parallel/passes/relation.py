@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ Shape = tuple[int, ...]
 Word = Literal["rows", "positions"]
 
 COMMON: Final = 0.5
-"""Share of the data of both sides that is equal where they took the same data, whatever went wrong with the rest."""
+"""Share of the data of both sides that is equal where they took the same data, whatever went wrong with the rest. Padding does
+not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,15 @@ def begin_alike(relation: Relation) -> bool:
     return sum(one) != sum(other) and one[:shared] == other[:shared]
 
 
+def begins_anew(parts: Sequence[Array], dimension: int) -> bool:
+    """Whether each pass took what the one before it had taken, and more: a loop without a cache."""
+    lengths = [part.shape[dimension] for part in parts]
+    if len(parts) < 2 or any(one >= other for one, other in pairwise(lengths)):
+        return False
+    pairs = zip(parts, parts[1:], lengths, strict=False)
+    return all(np.array_equal(one, np.take(other, range(length), dimension)) for one, other, length in pairs)
+
+
 def check_data(
     relation: Relation,
     target: Sequence[Array],
@@ -89,20 +100,34 @@ def check_data(
         relation = replace(relation, orders=(tuple(orders[0]), tuple(orders[1])))
     shared = min(one.shape[relation.dimension], other.shape[relation.dimension])
     cut = (slice(None),) * relation.dimension + (slice(shared),)
-    near = np.isclose(one[cut], other[cut], rtol=1e-2) if one.dtype.kind == "f" else one[cut] == other[cut]
-    if near.all() or relation.word != "rows":
-        return relation if near.mean() >= COMMON else None
-    free = dict.fromkeys(range(len(one)))
+    near, share = _compare(one[cut], other[cut])
+    if near or relation.word != "rows":
+        return relation if share >= COMMON else None
+    free: dict[bytes, deque[int]] = {}
+    for at, row in enumerate(one):
+        free.setdefault(row.tobytes(), deque()).append(at)
     order = []
     for row in other:
-        found = next((at for at in free if np.array_equal(one[at], row)), None)
-        if found is None:
-            return relation if near.mean() >= COMMON else None
-        del free[found]
-        order.append(found)
+        places = free.get(row.tobytes())
+        if not places:
+            return relation if share >= COMMON else None
+        order.append(places.popleft())
     if len(relation.sizes[0]) > 1:  # one side is put into the order of the other
         return replace(relation, orders=(tuple(order), None))
     return replace(relation, orders=(None, tuple(np.argsort(order).tolist())))
+
+
+def _compare(one: Array, other: Array) -> tuple[bool, float]:
+    """Whether all elements are equal, and the share of equal ones among those that say something: where both sides hold the most
+    frequent number, as of padding, nothing is told."""
+    floats = one.dtype.kind in "fc"
+    near = np.isclose(one, other, rtol=1e-2, equal_nan=True) if floats else one == other
+    if near.all():
+        return True, 1.0
+    values, counts = np.unique(other, return_counts=True)
+    usual = values[int(counts.argmax())]
+    told = ~((one == usual) & (other == usual))
+    return False, float(near[told].mean())
 
 
 def find_place(own: Sequence[Shape | None], rival: Sequence[Shape | None], sizes: tuple[Shape, Shape]) -> Place | None:

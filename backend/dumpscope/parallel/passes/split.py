@@ -10,8 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.domain.records import Direction, Int32, Kind, NodeKind, RankDump, Role
-from dumpscope.parallel.columns import keep_entries
+from dumpscope.domain.records import Bool, Direction, Int32, Items, Kind, NodeKind, RankDump, Role, State
+from dumpscope.parallel.aligned import Aligned
+from dumpscope.parallel.columns import split_entries
 from dumpscope.parallel.evidence import WEIGHTED, fingerprint
 from dumpscope_format import naming
 
@@ -19,7 +20,11 @@ ONCE: Final = -1
 """Pass of an entry that belongs to none: an optimizer, what runs when all passes have ended."""
 MOST: Final = 4096
 """Passes that are put together at most."""
-_OUTSIDE: Final = ("optimizer", "clip_grad")
+_FEW: Final = 4
+_SHARE: Final = 0.05
+"""Calls, and share of the calls of a pass, that the last pass lacks at least where it ended early."""
+_OPTIMIZER: Final = "optimizer"
+_OUTSIDE: Final = (_OPTIMIZER, "clip_grad")
 """Entries of the tree that are no modules; calls below them belong to no pass."""
 _TAKEN: Final = (Role.INPUT, Role.KWARG)
 
@@ -56,8 +61,8 @@ def glance(dump: RankDump) -> list[tuple[int, ...]]:
         anchors = modules[nodes.label[modules] == nodes.label[modules[0]]].tolist()
     else:
         anchors = _first_calls(dump)
-    data = [_find_data(dump, node, _TAKEN) for node in anchors[:MOST]]
-    data = data if min(data, default=-1) >= 0 else [_find_data(dump, node, (Role.OUTPUT,)) for node in anchors[:MOST]]
+    data = _find_data(dump, anchors[:MOST], _TAKEN)
+    data = data if min(data, default=-1) >= 0 else _find_data(dump, anchors[:MOST], (Role.OUTPUT,))
     return shapes_of(dump, [item for item in data if item >= 0])
 
 
@@ -79,8 +84,7 @@ def find_passes(dump: RankDump) -> Passes | None:
         anchors = _first_calls(dump)
     if not 0 < len(anchors) <= MOST:
         return None
-    data = [_find_data(dump, entry, _TAKEN) for entry in anchors]
-    made = [_find_data(dump, entry, (Role.OUTPUT,)) for entry in anchors]
+    data, made = _find_data(dump, anchors, _TAKEN), _find_data(dump, anchors, (Role.OUTPUT,))
     of = _assign(dump, entries, in_time, anchors)
     return Passes(count=len(anchors), of=of, data=tuple(data), made=tuple(made), turns=_turns(dump, entries))
 
@@ -112,20 +116,75 @@ def members(dump: RankDump, passes: Passes) -> list[RankDump]:
     of = passes.of.copy()
     fired = np.flatnonzero(passes.turns >= 0)
     of[fired] = np.minimum(passes.turns[fired], passes.count - 1)
-    once = of == ONCE
-    return [keep_entries(dump, once | (of == number)) for number in range(passes.count)]
+    return split_entries(dump, of, passes.count)
 
 
-def _find_data(dump: RankDump, entry: int, roles: Collection[int]) -> int:
-    """The first tensor that a call received, or made: of its own record, else of the first call in it; -1 where there is none."""
+def find_unfinished(aligned: Aligned) -> int:
+    """How many calls of the first pass all passes made but the last, which ended early; 0 where it did not. Told by modules: each
+    has a label of its own."""
+    last = len(aligned.members) - 1
+    if not last:
+        return 0
+    labels: list[set[str]] = [set() for _ in aligned.members]
+    for place, node in aligned.lost:
+        nodes = aligned.members[place].nodes
+        if nodes.direction[node] == Direction.FORWARD:
+            labels[place].add(nodes.labels[nodes.label[node]])
+    gone = set.intersection(*labels[:last]) - labels[last]
+    first = aligned.members[0]
+    lost = [node for place, node in aligned.lost if place == 0 and _label(first, node) in gone]
+    if not (first.nodes.kind[lost] == NodeKind.MODULE).any():
+        return 0
+    return len(lost) if len(lost) >= max(_FEW, _SHARE * len(aligned.members[0].nodes)) else 0
+
+
+def _label(dump: RankDump, node: int) -> str:
+    label: str = dump.nodes.labels[dump.nodes.label[node]]
+    return label
+
+
+def changes_weights(dump: RankDump, passes: Passes) -> bool:
+    """Whether weights changed between two passes: then these are training steps, each with weights of its own."""
+    if passes.count < 2:
+        return False
+    nodes, items, tree = dump.nodes, dump.items, dump.tree
+    ran = np.flatnonzero((passes.of[: len(nodes)] == passes.count - 1) & (nodes.direction == Direction.FORWARD))
+    in_time = np.argsort(tree.order, kind="stable").tolist()
+    updates = np.array(_below(dump, in_time, tree.parent.tolist(), (_OPTIMIZER,)))[: len(nodes)]
+    if len(ran) and (tree.order[: len(nodes)][updates] < tree.order[ran].min()).any():
+        return True
+    held = (items.role == Role.PARAMETER) & (items.kind == Kind.TENSOR) & (items.requires_grad == 1)
+    held &= (nodes.direction[items.node] == Direction.FORWARD) & (nodes.index[items.node] < naming.AGAIN)
+    rows = np.flatnonzero(held)
+    keys = nodes.label[items.node[rows]].astype(np.int64) * (len(items.paths) + 1) + items.path[rows]
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    before = rows[first][group]
+    known = (items.stat_state[rows] != State.ABSENT) & (items.stat_state[before] != State.ABSENT)
+    other = (items.stats[rows] != items.stats[before]) | (items.stat_state[rows] != items.stat_state[before])
+    other &= ~(np.isnan(items.stats[rows]) & np.isnan(items.stats[before]))
+    hashed = (items.hash[rows] >= 0) & (items.hash[before] >= 0) & (items.hash[rows] != items.hash[before])
+    return bool((known & other).any() or hashed.any())
+
+
+def _find_data(dump: RankDump, entries: Sequence[int], roles: Collection[int]) -> list[int]:
+    """Of each call the first tensor that it received, or made: of its own record, else of the first call in it; -1 where there
+    is none."""
     items, nodes = dump.items, len(dump.nodes)
-    inside = [entry] if entry < nodes else np.flatnonzero(dump.tree.parent[:nodes] == entry).tolist()
-    for node in inside:
-        first, end = np.searchsorted(items.node, [node, node + 1]).tolist()
-        for item in range(first, end):
-            if items.kind[item] == Kind.TENSOR and items.role[item] in roles and items.shape[item] >= 0:
-                return item
-    return -1
+    parent = dump.tree.parent[:nodes]
+    inner = np.argsort(parent, kind="stable") if max(entries, default=-1) >= nodes else np.empty(0, np.int64)
+    ordered = parent[inner]
+    held = (items.kind == Kind.TENSOR) & np.isin(items.role, list(roles)) & (items.shape >= 0)
+    found = []
+    for entry in entries:
+        inside = [entry] if entry < nodes else inner[slice(*np.searchsorted(ordered, [entry, entry + 1]))].tolist()
+        found.append(next((item for node in inside if (item := _first_of(items, held, node)) >= 0), -1))
+    return found
+
+
+def _first_of(items: Items, held: Bool, node: int) -> int:
+    first, end = np.searchsorted(items.node, [node, node + 1]).tolist()
+    some = np.flatnonzero(held[first:end])
+    return first + int(some[0]) if len(some) else -1
 
 
 def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], anchors: Sequence[int]) -> Int32:
@@ -141,7 +200,7 @@ def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], a
         first.append(begin - len(list(takewhile(lambda pair: pair[0] == pair[1], pairs))))
     of = np.full(len(entries), ONCE, np.int32)
     parents = dump.tree.parent.tolist()
-    outside = _below_outside(dump, in_time, parents)
+    outside = _below(dump, in_time, parents, _OUTSIDE)
     calls: dict[tuple[str, str, int], int] = {}
     backward = (place[entry] for entry in in_time if entries[entry].direction == "backward")
     last_backward = max(backward, default=len(in_time))
@@ -165,8 +224,9 @@ def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], a
     return of
 
 
-def _below_outside(dump: RankDump, in_time: Sequence[int], parents: Sequence[int]) -> list[bool]:
-    found = [name in _OUTSIDE for name in dump.tree.names]
+def _below(dump: RankDump, in_time: Sequence[int], parents: Sequence[int], names: Collection[str]) -> list[bool]:
+    """By entry: whether it is one of these names, or lies below one."""
+    found = [name in names for name in dump.tree.names]
     for entry in in_time:  # parents before children
         found[entry] = found[entry] or (parents[entry] >= 0 and found[parents[entry]])
     return found

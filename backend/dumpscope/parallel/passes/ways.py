@@ -21,6 +21,7 @@ from dumpscope.domain.records import (
     RankDump,
     Role,
     State,
+    UInt8,
 )
 from dumpscope.parallel.aligned import Aligned
 from dumpscope.parallel.join_members import join_statistics
@@ -31,9 +32,6 @@ _MAX: Final = 0
 _NORM: Final = 3
 _CACHE: Final = "cache"
 """In the names of arguments that turn a cache on."""
-_EXACT: Final = 1e-4
-"""Relative difference up to which a number is the sum or the mean of those of the passes."""
-_EXTREMES: Final = frozenset({"all", "amax", "amin", "any", "max", "min"})
 _ALIKE: Final = 1.15
 """Ratio of the norms of the last gradient and the whole one up to which the last is the sum of all."""
 
@@ -55,12 +53,13 @@ class Way(IntEnum):
 class Pieces:
     """One side. dump: its first pass, or the whole where it made one; aligned: of all its passes, None where it made one
     partner: for each item of `dump` the one of the other side's, -1 where there is none
-    sizes: rows or positions of its passes"""
+    sizes: rows or positions of its passes; rows: whether it is rows"""
 
     dump: RankDump
     aligned: Aligned | None
     partner: Int64
     sizes: Shape
+    rows: bool
 
     def codes(self, item: int) -> Int32:
         """Code of the shape of an item in every pass."""
@@ -79,6 +78,17 @@ class Pieces:
         else:
             values, states = self.aligned.stats[:, item, _MAX], self.aligned.states[:, item, _MAX]
         return values.tolist() if (states == State.FINITE).all() else None
+
+    def told(self, item: int, *, joined: bool) -> tuple[Float64, UInt8]:
+        """Statistics of the whole, as far as those of the parts tell: (4,). joined: each pass holds a part"""
+        items = self.dump.items
+        if self.aligned is None:
+            return items.stats[item], items.stat_state[item]
+        aligned, one = self.aligned, slice(item, item + 1)
+        if not joined:
+            return aligned.stats[0, item], aligned.states[0, item]
+        stats, states = join_statistics(aligned.stats[:, one], aligned.states[:, one], aligned.sizes[:, one])
+        return stats[0], states[0]
 
     def norms(self) -> Float64:
         """By item: the norm of all parts together; nan where one is not known."""
@@ -136,7 +146,7 @@ def find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
 def _differs(own: Pieces, rival: Pieces, item: int) -> bool:
     """Whether a number that all passes have is another one on the other side: a count is the sum of theirs."""
     mine, theirs = own.numbers(item), rival.numbers(int(own.partner[item]))
-    return mine is not None and theirs is not None and mine[0] != theirs[0]
+    return mine is not None and theirs is not None and len({*mine, *theirs}) > 1
 
 
 def _skip_relative(own: Pieces, way: Int8) -> None:
@@ -238,48 +248,6 @@ def find_totals(own: Pieces, rival: Pieces, way: Int8, factor: float) -> None:
     known = (aligned.states[-1, rows, _NORM] == State.FINITE) & (states == State.FINITE) & (mine > 0) & (theirs > 0)
     if known.any() and abs(log(float(np.median(mine[known] / theirs[known])))) < log(_ALIKE):
         way[rows] = Way.TOTAL
-
-
-def find_numbers(own: Pieces, rival: Pieces, way: Int8) -> tuple[dict[int, float], bool]:
-    """By item, one number of all passes: the sum, the mean, the largest or the smallest, whichever the other side has; items
-    that are none of these are marked. Also whether that is because each pass has a mean over numbers of its own."""
-    items = own.dump.items
-    backward = in_backward(own.dump)
-    found: dict[int, float] = {}
-    weighted = False
-    for item in np.flatnonzero(way == Way.NUMBER).tolist():
-        sides = own.numbers(item), rival.numbers(int(own.partner[item]))
-        if sides[0] is None or sides[1] is None:
-            way[item] = Way.SKIP
-            continue
-        mine, theirs = np.array(sides[0]), np.array(sides[1])
-        api = own.dump.nodes.labels[own.dump.nodes.label[items.node[item]]].rpartition(".")[2]
-        floats = "float" in items.dtypes[items.dtype[item]]
-        weights = [np.array(one.sizes) / sum(one.sizes) for one in (own, rival)]
-        pairs = [(mine.sum(), theirs.sum()), (mine @ weights[0], theirs @ weights[1])]
-        if api in _EXTREMES or not floats:
-            pairs += [(mine.max(), theirs.max()), (mine.min(), theirs.min())]
-        if backward[item] and len(set(sides[0])) == 1:
-            pairs.append((mine[0], theirs[0]))
-        number, wanted = min(pairs, key=lambda pair: abs(pair[0] - pair[1]))
-        between = floats and not backward[item] and len(theirs) == 1 and mine.min() < wanted < mine.max()
-        if between and abs(number - wanted) > _EXACT * abs(wanted) and _takes_the_same(own, rival, way, item):
-            way[item], weighted = Way.SKIP, True
-        else:
-            found[item] = float(number)
-    return found, weighted
-
-
-def _takes_the_same(own: Pieces, rival: Pieces, way: Int8, item: int) -> bool:
-    """Whether what the call of an item received is that of the other side, as far as extremes tell."""
-    items, aligned = own.dump.items, own.aligned
-    assert aligned is not None
-    rows = np.flatnonzero((items.node == items.node[item]) & (items.role != Role.OUTPUT) & (way == Way.JOIN))
-    stats, states = join_statistics(aligned.stats[:, rows], aligned.states[:, rows], aligned.sizes[:, rows])
-    theirs = rival.dump.items.stats[own.partner[rows]]
-    known = (states[:, :2] == State.FINITE) & (rival.dump.items.stat_state[own.partner[rows], :2] == State.FINITE)
-    near = np.isclose(stats[:, :2], theirs[:, :2], rtol=_EXACT, atol=0)
-    return bool(len(rows)) and bool((near | ~known).all())
 
 
 def made_once(own: Pieces) -> Bool:

@@ -10,16 +10,17 @@ import numpy as np
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Int64, RankDump
-from dumpscope.errors import UnreadableError
+from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
 from dumpscope.parallel.members import with_full_paths
-from dumpscope.parallel.passes.join import join_passes
+from dumpscope.parallel.passes.join import agree_on, join_passes, plan_passes
 from dumpscope.parallel.passes.relation import Relation
-from dumpscope.parallel.passes.split import Passes, glance, members
+from dumpscope.parallel.passes.split import Passes, find_unfinished, glance, members
 from dumpscope.parallel.passes.ways import Pieces
 from dumpscope.pipeline.compare.joined_tensors import make_tensors
 from dumpscope.pipeline.planning.pass_relation import find_relation
+from dumpscope.texts import phrase, say
 
 Sides = tuple[RankDump, RankDump]
 Arguments = tuple[Int64, Int64]
@@ -67,18 +68,37 @@ def _join(
         partner = np.full(len(firsts[number].items), -1, np.int64)
         partner[own[both]] = there[both]
         pieces.append(
-            Pieces(dump=firsts[number], aligned=aligned[number], partner=partner, sizes=relation.sizes[number])
+            Pieces(
+                dump=firsts[number],
+                aligned=aligned[number],
+                partner=partner,
+                sizes=relation.sizes[number],
+                rows=relation.word == "rows",
+            )
         )
     tensors = folder is not None and options.tensors and all(len(side.items.data_names) for side in sides)
     made, arguments = list(sides), [_NOTHING, _NOTHING]
-    for number, word in enumerate(("target", "golden")):
-        if many[number]:
-            whole = join_passes(pieces[number], pieces[1 - number], relation, golden=number == 1)
+    plans = [plan_passes(pieces[number], pieces[1 - number]) if many[number] else None for number in range(2)]
+    if plans[0] is not None and plans[1] is not None:
+        agree_on(plans[0], plans[1], pieces[0])
+    for number, (word, plan) in enumerate(zip(("target", "golden"), plans, strict=True)):
+        if plan is not None:
+            whole = join_passes(pieces[number], pieces[1 - number], plan, relation, golden=number == 1)
             place = folder / word if folder is not None and tensors else None
             wanted = whole.dump if options.tensors else _without_tensors(whole.dump)
-            made[number] = make_tensors(wanted, whole.orders, place)
+            made[number] = _with_end(make_tensors(wanted, whole.orders, place), aligned[number], word)
             arguments[number] = whole.arguments
     return (made[0], made[1]), (arguments[0], arguments[1])
+
+
+def _with_end(dump: RankDump, aligned: Aligned | None, word: str) -> RankDump:
+    """The dump, with a problem where its last pass ended early: what only the others made is compared with nothing."""
+    count = 0 if aligned is None else find_unfinished(aligned)
+    if not count:
+        return dump
+    said = say("parallel.last_pass_ended", side=[phrase(f"side.{word}")], count=count)
+    loc = f"step{dump.ref.step}/{dump.ref.label}"
+    return replace(dump, problems=[*dump.problems, Problem(loc=loc, kind="truncated", message=said)])
 
 
 def _without_tensors(dump: RankDump) -> RankDump:

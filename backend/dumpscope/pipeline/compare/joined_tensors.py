@@ -22,6 +22,8 @@ from dumpscope.texts import say
 Array = np.ndarray[Any, Any]
 _CLOSE: Final = 1e-2
 """Distance, by the magnitude, up to which an element is where it is in the other side's tensor."""
+_SORTED: Final = 1e-3
+"""The same for elements in their order of size; what is left of a difference the statistics tell."""
 MOST: Final = 1 << 27
 """Elements of all passes from which only the last state of a cache is looked at."""
 _CLEAR: Final = 0.1
@@ -55,6 +57,8 @@ def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path | Non
                     _link(name, folder / made)
             else:
                 array = realise(order)
+                if order.moved and _stands_elsewhere(array, order):
+                    continue
                 if summed:
                     stats[item], states[item] = _statistics(array)
                 made = f"{item}.npy"
@@ -147,9 +151,19 @@ def _continued(parts: list[Array], dimension: int, order: Order) -> Array:
         pattern = None if order.like is None else realise(order.like)
     except TensorError:
         pattern = None
-    if pattern is None or pattern.shape != found.shape or not found.size or found.dtype.kind not in "fiu":
+    if pattern is None or pattern.shape != found.shape or not found.size or found.dtype.kind not in "bfiu":
         return found
     return plain if _near(plain, pattern) > _near(found, pattern) else found
+
+
+def _stands_elsewhere(whole: Array, order: Order) -> bool:
+    """Whether the other side's tensor holds the same elements at other places."""
+    pattern = None if order.like is None else realise(order.like)
+    if pattern is None or pattern.shape != whole.shape or not whole.size or whole.dtype.kind not in "bfiu":
+        return False
+    if _near(whole, pattern) == 1.0:
+        return False
+    return _near(np.sort(whole, axis=None), np.sort(pattern, axis=None), _SORTED) == 1.0
 
 
 def _reordered(whole: Array, order: Order, dimension: int) -> Array:
@@ -241,12 +255,12 @@ def _interleaved(parts: list[Array], dimension: int, blocks: int, *, zigzag: boo
     return np.concatenate(found, axis=dimension)
 
 
-def _near(one: Array, other: Array) -> float:
+def _near(one: Array, other: Array, close: float = _CLOSE) -> float:
     """Share of elements that lie close together: a fault in one part leaves those of the others."""
     wide = other.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         usual = np.sqrt(np.square(wide, where=np.isfinite(wide), out=np.zeros_like(wide)).mean())
-        return float((np.abs(one - wide) <= _CLOSE * (np.abs(wide) + usual)).mean())
+        return float((np.abs(one - wide) <= close * (np.abs(wide) + usual)).mean())
 
 
 def _statistics(array: Array) -> tuple[Float64, UInt8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,12 +12,17 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.records import RankDump, State
 from dumpscope.errors import TensorError
-from dumpscope.parallel.passes.relation import Relation, begin_alike, check_data, relate
-from dumpscope.parallel.passes.split import Passes, find_named, find_passes, shapes_of
+from dumpscope.parallel.join_members import join_statistics
+from dumpscope.parallel.passes.relation import Relation, begin_alike, begins_anew, check_data, relate
+from dumpscope.parallel.passes.split import Passes, changes_weights, find_named, find_passes, shapes_of
 from dumpscope.parallel.passes.tokens import POSITIONS, REQUESTS, WORDS, Tokens, find_order
 from dumpscope.readers.tensors import tensor_file
 
 Sides = tuple[RankDump, RankDump]
+_EXTREMES: Final = 1e-2
+"""Relative difference of the largest and the smallest number of the same data."""
+_SUMS: Final = 1e-3
+"""Relative difference of the mean and of the norm of the same whole numbers."""
 _BATCH_NORMS: Final = ("batch_norm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 """What makes every row of a batch depend on all others."""
 
@@ -37,6 +43,8 @@ def find_relation(target: RankDump, golden: RankDump) -> tuple[Relation, tuple[P
         relation = _checked(relation, sides, passes, items)
     if relation is None or (relation.word == "rows" and (_mixes_rows(target) or _mixes_rows(golden))):
         return None
+    if any(changes_weights(side, one) for side, one in zip(sides, passes, strict=True)):
+        return None
     return relation, passes
 
 
@@ -53,18 +61,27 @@ def _checked(
     if all(len(side) == len(rows) for side, rows in zip(arrays, items, strict=True)):
         if begin_alike(relation) and np.array_equal(arrays[0][0], arrays[1][0]):
             return None  # each pass is compared with its namesake
+        if relation.word == "positions" and any(begins_anew(side, relation.dimension) for side in arrays):
+            return None
         orders = None
         if relation.word == "positions" and relation.rows == 1:
             orders = find_order(*(_tokens(side, one) for side, one in zip(sides, passes, strict=True)))
         return check_data(relation, arrays[0], arrays[1], orders)
     if sum(relation.sizes[0]) != sum(relation.sizes[1]):
-        return None if begin_alike(relation) else relation
-    extremes = []
-    for side, rows in zip(sides, map(list, items), strict=True):
-        if (side.items.stat_state[rows, :2] != State.FINITE).any():
-            return relation
-        extremes.append((side.items.stats[rows, 0].max(), side.items.stats[rows, 1].min()))
-    return relation if np.allclose(extremes[0], extremes[1], rtol=1e-2) else None
+        return None  # statistics of other amounts do not tell whether it is the same data
+    told = []
+    for side, rows in zip(sides, map(np.array, items), strict=True):
+        own = side.items
+        sizes = np.array([[math.prod(own.shapes[code])] for code in own.shape[rows].tolist()])
+        told.append(join_statistics(own.stats[rows][:, None], own.stat_state[rows][:, None], sizes))
+    (one, here), (other, there) = told
+    if ((here != State.FINITE) | (there != State.FINITE))[:, :2].any():
+        return relation
+    whole = all("int" in side.items.dtypes[side.items.dtype[rows[0]]] for side, rows in zip(sides, items, strict=True))
+    if not np.allclose(one[:, :2], other[:, :2], rtol=_EXTREMES):
+        return None
+    known = (here == State.FINITE) & (there == State.FINITE) & whole
+    return relation if np.isclose(one, other, rtol=_SUMS)[known].all() else None
 
 
 def _tokens(dump: RankDump, passes: Passes) -> Tokens:
