@@ -8,17 +8,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 
-from dumpscope.index.comparisons.catalogue import clear_comparison, delete_comparison, stored_units
+from dumpscope.errors import FullDiskError, NotFoundError
+from dumpscope.index.comparisons.catalogue import clear_comparison, delete_comparison, get_comparison, stored_units
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.comparisons.store_results import UnitSides, store_unit
-from dumpscope.index.dumps.catalogue import create_dump, delete_dump, stored_ranks
+from dumpscope.index.dumps.catalogue import count_dumps, create_dump, delete_dump, stored_ranks
 from dumpscope.index.dumps.store_rank import store_dump_rank
 from dumpscope.index.store import owners, tables
 from dumpscope.index.store.database import Database, sqlite_url
@@ -124,6 +126,35 @@ def test_what_a_kill_cuts_short_is_never_seen_and_swept_at_the_next_start(databa
     assert [rank.id for rank in stored_ranks(database, dump_id)] == [whole]
     assert sweep(database) == 1
     assert rows(database) == before
+
+
+def test_what_is_deleted_on_a_full_disk_is_gone_though_its_rows_stay_until_the_next_start(
+    database: Database, short: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison, _, _ = store_pair(database, nodes=30)
+    stored = get_comparison(database, comparison)
+    real, begun = Database.write, list[int]()
+
+    @contextmanager
+    def full(self: Database) -> Iterator[Any]:
+        begun.append(1)
+        if len(begun) > 1:
+            raise FullDiskError("the database cannot be written")
+        with real(self) as connection:
+            yield connection
+
+    monkeypatch.setattr(Database, "write", full)
+    delete_comparison(database, comparison)
+    for dump in (stored.target, stored.golden):
+        begun.clear()
+        delete_dump(database, dump)
+    monkeypatch.setattr(Database, "write", real)
+    assert count_dumps(database) == 0
+    with pytest.raises(NotFoundError):
+        get_comparison(database, comparison)
+    assert rows(database) != {}, "all was deleted at once, so nothing was tested"
+    assert sweep(database) == 3
+    assert rows(database) == {}
 
 
 def test_storing_a_rank_again_shows_the_old_one_until_the_new_one_is_whole(

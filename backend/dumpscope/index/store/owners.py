@@ -8,6 +8,7 @@ that dies leaves unseen owners at most; `sweep` removes them at the next start.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from dumpscope.errors import NotFoundError
+from dumpscope.errors import DumpscopeError, NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, insert
 from dumpscope.texts import say
@@ -36,6 +37,8 @@ BATCH: Final = 4096
 """Rows of one transaction: some tens of milliseconds."""
 
 _SHIFT: Final = 1 << 32
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def draft(database: Database, kind: OwnerKind, parent: int, values: dict[str, An
         yield Draft(database, kind, owner)
     except BaseException:
         with suppress(Exception):  # the first error is the one to tell; what stays is swept
-            remove(database, kind, [owner])
+            _delete(database, kind, [owner])
         raise
 
 
@@ -104,7 +107,15 @@ def hide(connection: Connection, kind: OwnerKind, parent: int, *conditions: Colu
 
 
 def remove(database: Database, kind: OwnerKind, owners: Sequence[int]) -> None:
-    """Delete unseen owners and all their rows."""
+    """Delete unseen owners and all their rows, as far as that is possible now: on a full disk they stay unseen until `sweep`. No
+    reader sees them any more, so whoever asked is not told of a failure."""
+    try:
+        _delete(database, kind, owners)
+    except DumpscopeError as error:
+        log.warning("rows of %s that are not seen any more stay until the next start: %s", kind.table.name, error)
+
+
+def _delete(database: Database, kind: OwnerKind, owners: Sequence[int]) -> None:
     for owner in owners:
         first, last = tables.key_range(owner)
         with database.read() as connection:
@@ -144,6 +155,6 @@ def sweep(database: Database) -> int:
         with database.read() as connection:
             left = list(connection.execute(select(kind.table.c.id).where(kind.parent < 0)).scalars())
             left = unused_ranks(connection, left) if kind is RANKS else left
-        remove(database, kind, left)
+        _delete(database, kind, left)
         count += len(left)
     return count
