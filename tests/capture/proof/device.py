@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,6 +104,17 @@ def _copy_from(source: Any, target: Any, non_blocking: bool = False) -> Any:
     return target
 
 
+class _Stream:
+    """The one queue of the device, which is always empty: torch's own code asks every accelerator for it."""
+
+    def synchronize(self) -> None: ...
+
+    def wait_stream(self, _other: _Stream) -> None: ...
+
+
+_STREAM = _Stream()
+
+
 class _Module(backend_registration._DummyBackendModule):  # type: ignore[misc]
     """`torch.sim`."""
 
@@ -112,6 +123,12 @@ class _Module(backend_registration._DummyBackendModule):  # type: ignore[misc]
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""
+
+    def current_stream(self) -> _Stream:
+        return _STREAM
+
+    def stream(self, _stream: _Stream) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class Broken(TorchDispatchMode):
