@@ -21,6 +21,9 @@ def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server:
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("row").nth(1)).to_be_visible()
     trends.get_by_placeholder("Search modules").fill("ln1")
+    expect(trends.locator("tbody").get_by_role("rowheader").filter(has_not_text="ln1")).to_have_count(
+        0
+    )  # rows move until then
     trends.get_by_role("button", name=re.compile(r"Module\.layers\.1\.ln1.*forward.*step 1, rank 0")).click()
     expect(trends).to_be_hidden()
     expect(page.get_by_test_id("selected-name")).to_contain_text("layers.1.ln1")
@@ -98,6 +101,7 @@ def test_a_call_of_a_dump_tells_its_numbers_over_steps_and_the_first_that_is_not
     page.get_by_test_id("open-trends").click()
     trends = page.get_by_test_id("trends")
     trends.get_by_placeholder("Search modules").fill("layers.1.ln1")
+    expect(trends.locator("tbody").get_by_role("rowheader").filter(has_not_text="layers.1.ln1")).to_have_count(0)
     cell = trends.get_by_role("button", name=re.compile(r"layers\.1\.ln1\.LayerNorm\.forward.*step 1, rank 0: Norm"))
     cell.click()
     expect(trends).to_be_hidden()
