@@ -16,9 +16,8 @@ BIN := $(abspath $(VENV))/bin
 TORCH ?= torch==2.13.0
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?=
-# processes of the tests; those with a browser run after the others, and one more of them, for they wait for what a page shows
+# processes of the tests; those with a browser run after the others, for they wait for what a page shows
 WORKERS ?= 2
-BROWSERS ?= $(shell expr $(WORKERS) + 1)
 PEER_BIN ?=
 # msprobe, which dumps of our own are held to; `make test MSPROBE=` leaves those tests out
 PEER := .peer
@@ -76,7 +75,7 @@ frontend-tests: $(VENV)/.developer modules ## biome, tsc, vitest
 python-tests: $(DEVELOPER) $(PEER_MADE) ui modules browser postgres ## pytest: contracts, stages, REST, wheel, browser
 	@status=0; \
 	.ci/with-postgres $(BIN)/python -m pytest --ignore tests/ui -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS) || status=1; \
-	$(BIN)/python -m pytest tests/ui -n $(BROWSERS) --dist loadfile $(PYTEST_FLAGS) || status=1; \
+	$(BIN)/python -m pytest tests/ui -n $(WORKERS) --dist loadfile $(PYTEST_FLAGS) || status=1; \
 	exit $$status
 
 ui: $(VENV)/.server $(if $(BESIDE),modules)
