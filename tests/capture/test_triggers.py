@@ -17,6 +17,7 @@ from capture.launching import rendezvous_port
 from dumpscope.readers import discover, read_rank
 from dumpscope_capture.config import ConfigError, Trigger, load
 from dumpscope_capture.context import HookErrors
+from dumpscope_capture.record.marks import Marks
 from dumpscope_capture.record.triggers import TriggerEnd, TriggerWatch
 
 SCRIPT = Path(__file__).with_name("triggered.py")
@@ -271,3 +272,14 @@ class _Nothing:
 
     def step(self, **given: Any) -> None:
         """Nothing."""
+
+
+def test_a_mark_that_is_removed_while_others_are_listed_leaves_none_of_an_earlier_run(tmp_path: Path) -> None:
+    for name in ("rank1", "rank2"):
+        Marks(tmp_path, "trigger-", name).leave({"step": 3})
+    (tmp_path / "trigger-rank0a.json").symlink_to(tmp_path / "gone")  # listed, and not there any more
+    mine = Marks(tmp_path, "trigger-", "rank0")
+    mine.forget_earlier()
+    assert mine.of_others() == []
+    Marks(tmp_path, "trigger-", "rank2").leave({"step": 5})
+    assert [mark["step"] for mark in mine.of_others()] == [5]

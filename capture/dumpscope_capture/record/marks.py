@@ -10,6 +10,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ class Marks:
         """Remove what an earlier run of this process's name left, and pass over the marks of others that are there."""
         if self.own.exists():
             self.own.unlink()
-        self._earlier = {path.name: path.stat().st_mtime_ns for path in self._folder.glob(f"{self._kind}*.json")}
+        for path in self._folder.glob(f"{self._kind}*.json"):
+            with suppress(OSError):  # its own rank removes it just now
+                self._earlier[path.name] = path.stat().st_mtime_ns
 
     def leave(self, document: Mapping[str, Any]) -> None:
         """Leave a mark, with the name of this process and the time, in place of an earlier one."""
