@@ -259,7 +259,9 @@ def test_the_dimensions_that_vmap_maps_over_come_first_the_outermost_first() -> 
         return value.sum()
 
     values = torch.arange(120.0).reshape(2, 3, 4, 5)
-    torch.func.vmap(torch.func.vmap(torch.func.grad(inner), in_dims=1), in_dims=3)(values)  # over 5, then over 3 of (2, 3, 4)
+    torch.func.vmap(torch.func.vmap(torch.func.grad(inner), in_dims=1), in_dims=3)(
+        values
+    )  # over 5, then over 3 of (2, 3, 4)
     ((kind, found),) = seen
     assert kind == "torch.func.BatchedTensor"
     assert torch.equal(found, values.permute(3, 1, 0, 2))
