@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
@@ -33,8 +35,9 @@ class Context:
     pair: node pair number; role: Role of the item; both: the item exists on both sides
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
-    reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or at a boundary
-        where a view may stand between
+    reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or some that one
+        side holds as one, or at a boundary where a view may stand between
+    other_shape: their shapes differ in any way, and no fused call stands between
     unread: content that nobody reads, on either side (`domain.unread`)
     same_hash: both sides hold a hash of the same kind and dtype, and the hashes are equal
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
@@ -54,6 +57,7 @@ class Context:
     g_dtype: Int64
     shape_differs: Bool
     reshaped: Bool
+    other_shape: Bool
     requires_grad_differs: Bool
     elements: Int64
     t_stats: Float64
@@ -87,9 +91,7 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
     if reshaped.any():
         reshaped &= sizes[t_shape] == sizes[g_shape]
     if differs.any():
-        bare = {shape: code for code, shape in enumerate(dict.fromkeys(map(_without_ones, shapes)))}
-        squeezed = np.array([bare[_without_ones(shape)] for shape in shapes], np.int64)
-        reshaped |= differs & (t_shape >= 0) & (g_shape >= 0) & (squeezed[t_shape] == squeezed[g_shape])
+        reshaped |= differs & (t_shape >= 0) & (g_shape >= 0) & _are_views(list(shapes), t_shape, g_shape, differs)
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
     apis, api = _apis(target, golden, pairs)
@@ -112,6 +114,7 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         g_dtype=_recode(golden.items.dtype, [codes[d] for d in golden.items.dtypes], g),
         shape_differs=differs & ~reshaped,
         reshaped=reshaped,
+        other_shape=differs & (pairs.method[items.pair] != Method.FUSED),
         requires_grad_differs=has_t
         & has_g
         & (_take(target.items.requires_grad, t, -1) != _take(golden.items.requires_grad, g, -1)),
@@ -150,9 +153,22 @@ def _end(target: RankDump, pairs: NodePairs) -> int:
     return int(backward[-1]) + 1 if len(backward) else len(pairs)
 
 
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of the dimensions that hold more than one place."""
-    return tuple(size for size in shape if size != 1)
+def _are_views(shapes: list[tuple[int, ...]], target: Int64, golden: Int64, where: Bool) -> Bool:
+    """By item pair of `where`: one shape becomes the other if dimensions that follow each other are made one, those of size 1
+    apart. target, golden: codes into shapes"""
+    found = np.zeros(len(where), bool)
+    rows = np.flatnonzero(where)
+    codes, place = np.unique(target[rows] * len(shapes) + golden[rows], return_inverse=True)
+    views = [_is_view(shapes[code // len(shapes)], shapes[code % len(shapes)]) for code in codes.tolist()]
+    found[rows] = np.array(views, bool)[place]
+    return found
+
+
+def _is_view(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    ends = [set(accumulate((size for size in shape if size != 1), mul)) for shape in (one, other)]
+    if 0 in ends[0] | ends[1]:
+        return [size for size in one if size != 1] == [size for size in other if size != 1]
+    return max(ends[0], default=1) == max(ends[1], default=1) and (ends[0] <= ends[1] or ends[1] <= ends[0])
 
 
 def _elements(shape: tuple[int, ...]) -> int:
