@@ -142,6 +142,25 @@ def test_a_fault_behind_other_shapes_is_named(runs: dict[str, Path]) -> None:
         assert origin.confidence >= 0.85
 
 
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_classes_behind_the_rows_of_a_loss_are_another_form(tmp_path: Path, task: str) -> None:
+    scores, labels = torch.randn(3, 8, WORDS, generator=torch.Generator().manual_seed(1)), torch.arange(24) % WORDS
+
+    def apart() -> None:
+        given = (scores * 1).requires_grad_()
+        F.cross_entropy(given.transpose(1, 2), labels.reshape(3, 8)).backward()
+
+    def flat() -> None:
+        given = (scores * 1).requires_grad_()
+        F.cross_entropy(given.reshape(-1, WORDS), labels).backward()
+
+    answer, unit = answer_to(tmp_path, apart, flat, task)
+    assert (answer.outcome, answer.origins) == ("agrees", [])
+    told = verdicts(unit)
+    assert told["Functional.cross_entropy.0.forward.input.0"] in ("F-1", "M-1")
+    assert told["Functional.cross_entropy.0.forward.input.1"] == "F-1"
+
+
 def answer_to(tmp_path: Path, one: Callable[[], Any], other: Callable[[], Any], task: str) -> tuple[Answer, Unit]:
     answer, units = compare(recorded(tmp_path / "one", one, task=task), recorded(tmp_path / "other", other, task=task))
     return answer, units[0]
