@@ -24,8 +24,8 @@ const PREFIX = "virtual:texts/";
 const ANSWERS =
   /^(?:advice|amounts|argument|count|counted|coverage|inputs|item|origin|own|part|setting|shown|side|suspect)\./;
 
-/** What a recorder says of its own dump, which is rare, comes behind them too. */
-const RARE = /^setting\.note\./;
+/** What few answers say comes behind them too: what a recorder says of its own dump, bits that do not matter, a loss that was not recorded. */
+const RARE = /^(?:setting\.(?:note\.|bits_)|(?:origin|advice)\.unseen_loss)/;
 
 export function texts(): Plugin {
   return {

@@ -52,7 +52,8 @@ def one(
         pair=np.zeros(1, np.int32), target=np.zeros(1, np.int32), golden=np.zeros(1, np.int32), both=np.ones(1, bool),
         role=np.array([Role.OUTPUT], np.int8), kind=np.array([Kind.TENSOR], np.int8), kind_differs=np.zeros(1, bool),
         dtypes=codes, t_dtype=np.array([codes.index(dtypes[0])]), g_dtype=np.array([codes.index(dtypes[1])]),
-        shape_differs=np.zeros(1, bool), reshaped=np.zeros(1, bool), requires_grad_differs=np.zeros(1, bool),
+        shape_differs=np.zeros(1, bool), reshaped=np.zeros(1, bool), moved=np.zeros(1, bool), other_shape=np.zeros(1, bool),
+        requires_grad_differs=np.zeros(1, bool),
         elements=np.array([elements]),
         t_stats=t, t_state=t_state, g_stats=g, g_state=g_state, apis=["softmax"], api=np.zeros(1, np.int64), nodes=1,
         end=1,
@@ -156,7 +157,7 @@ def test_two_dtypes_meet_at_the_coarser_floor_with_a_warning() -> None:
 
 def test_shape_comes_before_anything_else() -> None:
     context, facts = one(BASE, BASE)
-    context = replace(context, shape_differs=np.ones(1, bool))
+    context = replace(context, shape_differs=np.ones(1, bool), other_shape=np.ones(1, bool))
     facts = replace(facts, outcome=np.array([Outcome.SHAPE], np.int8), equal=np.array([-1], np.int8))
     assert say(context, facts)[:2] == ("no", "S-1")
     assert say(context, facts, load_policy("ptdbg"), "tensor")[:2] == ("no", "S-1")

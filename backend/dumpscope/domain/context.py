@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
@@ -24,6 +27,9 @@ from dumpscope.domain.records import (
 from dumpscope.domain.unread.memory import unread
 
 _NORM = STATISTICS.index("Norm")
+_LOSSES = frozenset({"cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"})
+"""Losses that take classes in one of two layouts."""
+_Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +39,10 @@ class Context:
     pair: node pair number; role: Role of the item; both: the item exists on both sides
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
-    reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or at a boundary
-        where a view may stand between
+    reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or some that one
+        side holds as one, or at a boundary where a view may stand between
+    moved: reshaped, and their elements stand at other places, so that statistics alone compare them
+    other_shape: their shapes differ in any way, and no fused call stands between
     unread: content that nobody reads, on either side (`domain.unread`)
     same_hash: both sides hold a hash of the same kind and dtype, and the hashes are equal
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
@@ -54,6 +62,8 @@ class Context:
     g_dtype: Int64
     shape_differs: Bool
     reshaped: Bool
+    moved: Bool
+    other_shape: Bool
     requires_grad_differs: Bool
     elements: Int64
     t_stats: Float64
@@ -83,16 +93,20 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
     g_shape = _recode(golden.items.shape, [shapes[s] for s in golden.items.shapes], g)
     shape = np.where(t_shape >= 0, t_shape, g_shape)
     differs = has_t & has_g & (t_shape != g_shape)
-    reshaped = differs & (t_shape >= 0) & (g_shape >= 0) & (pairs.method[items.pair] == Method.FUSED)
+    shaped = differs & (t_shape >= 0) & (g_shape >= 0)
+    reshaped = shaped & (pairs.method[items.pair] == Method.FUSED)
     if reshaped.any():
         reshaped &= sizes[t_shape] == sizes[g_shape]
-    if differs.any():
-        bare = {shape: code for code, shape in enumerate(dict.fromkeys(map(_without_ones, shapes)))}
-        squeezed = np.array([bare[_without_ones(shape)] for shape in shapes], np.int64)
-        reshaped |= differs & (t_shape >= 0) & (g_shape >= 0) & (squeezed[t_shape] == squeezed[g_shape])
+    if shaped.any():
+        reshaped |= _are(_is_view, list(shapes), t_shape, g_shape, shaped)
+    apis, api = _apis(target, golden, pairs)
+    moved = np.zeros(len(items), bool)
+    if (shaped & ~reshaped).any():
+        losses = np.array([name in _LOSSES for name in apis] + [False])[api][items.pair] if len(api) else moved
+        moved = _are(_has_classes_apart, list(shapes), t_shape, g_shape, shaped & ~reshaped & losses)
+    reshaped |= moved
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
-    apis, api = _apis(target, golden, pairs)
     t_state, g_state = _states(target.items, t), _states(golden.items, g)
     if target.ref.traits.magnitude_sum != golden.ref.traits.magnitude_sum:
         t_state[:, _NORM] = g_state[:, _NORM] = State.ABSENT
@@ -112,6 +126,8 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         g_dtype=_recode(golden.items.dtype, [codes[d] for d in golden.items.dtypes], g),
         shape_differs=differs & ~reshaped,
         reshaped=reshaped,
+        moved=moved,
+        other_shape=differs & (pairs.method[items.pair] != Method.FUSED),
         requires_grad_differs=has_t
         & has_g
         & (_take(target.items.requires_grad, t, -1) != _take(golden.items.requires_grad, g, -1)),
@@ -150,9 +166,30 @@ def _end(target: RankDump, pairs: NodePairs) -> int:
     return int(backward[-1]) + 1 if len(backward) else len(pairs)
 
 
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of the dimensions that hold more than one place."""
-    return tuple(size for size in shape if size != 1)
+def _are(
+    holds: Callable[[_Shape, _Shape], bool], shapes: list[_Shape], target: Int64, golden: Int64, where: Bool
+) -> Bool:
+    """By item pair of `where`, whether something holds of its two shapes. target, golden: codes into shapes"""
+    found = np.zeros(len(where), bool)
+    rows = np.flatnonzero(where)
+    codes, place = np.unique(target[rows] * len(shapes) + golden[rows], return_inverse=True)
+    held = [holds(shapes[code // len(shapes)], shapes[code % len(shapes)]) for code in codes.tolist()]
+    found[rows] = np.array(held, bool)[place]
+    return found
+
+
+def _is_view(one: _Shape, other: _Shape) -> bool:
+    """One shape becomes the other if dimensions that follow each other are made one, those of size 1 apart."""
+    ends = [set(accumulate((size for size in shape if size != 1), mul)) for shape in (one, other)]
+    if 0 in ends[0] | ends[1]:
+        return [size for size in one if size != 1] == [size for size in other if size != 1]
+    return max(ends[0], default=1) == max(ends[1], default=1) and (ends[0] <= ends[1] or ends[1] <= ends[0])
+
+
+def _has_classes_apart(one: _Shape, other: _Shape) -> bool:
+    """A loss takes the classes of each place behind its rows, (N, C, T), or rows and places in one, (N * T, C)."""
+    flat, apart = sorted((one, other), key=len)
+    return len(flat) == 2 < len(apart) and flat[1] == apart[1] and _elements(flat) == _elements(apart)
 
 
 def _elements(shape: tuple[int, ...]) -> int:

@@ -312,8 +312,16 @@ class Origin:
         """Whether the difference is only first seen here: what caused it was not dumped."""
         return any(one["id"] in HIDDEN for one in self.evidence_said)
 
+    @property
+    def unseen_loss(self) -> bool:
+        """Whether a loss, or what stands between it and the recorded calls, is at fault, and no call that was recorded."""
+        return any(one["id"] in UNSEEN_LOSS for one in self.evidence_said)
 
-HIDDEN: Final = frozenset({"origin.hidden", "origin.hidden_after"})
+
+UNSEEN_LOSS: Final = frozenset({"origin.unseen_loss", "origin.unseen_loss_later"})
+"""Sentences of a gradient that something outside of all that was recorded made."""
+
+HIDDEN: Final = frozenset({"origin.hidden", "origin.hidden_after"}) | UNSEEN_LOSS
 """Sentences that say so; a stored answer has nothing else to tell it by."""
 
 SECOND: Final = frozenset({"origin.second", "origin.second_born", "origin.second_statistics"})

@@ -41,7 +41,7 @@ def answer_lines(answer: Answer, places: Sequence[tuple[int, int]], styled: Styl
                 "cli.confidence_step",
                 place=place,
                 styled=styled(origin.node, "bold"),
-                kind=word("kind", origin.kind),
+                kind=word("kind", "unseen_loss" if origin.unseen_loss else origin.kind),
                 confidence=say_confidence(origin),
                 step=origin.step,
                 on_ranks=on_ranks(origin.rank, origin.ranks),

@@ -94,6 +94,8 @@ def headline(answer: Answer) -> str:
         best = answer.origins[0]
         kind, where = word("kind", best.kind).capitalize(), on_ranks(best.rank, best.ranks)
         more = tell("report.and_more", count=len(answer.origins) - 1) if len(answer.origins) > 1 else ""
+        if best.unseen_loss:
+            return tell("report.unseen_loss", node=best.node, step=best.step, where=where, more=more)
         return tell("report.origin", kind=kind, node=best.node, step=best.step, where=where, more=more)
     if answer.first_no is not None:
         return tell("report.no_origin", item=answer.first_no.item)
@@ -190,7 +192,7 @@ def settings_sentences(answer: Answer) -> list[str]:
 def _origin(origin: Origin) -> Iterator[str]:
     yield (
         f'<article class="origin"><h3><code>{escape(origin.node)}</code>'
-        f' <span class="tag">{escape(word("kind", origin.kind))}</span>'
+        f' <span class="tag">{escape(word("kind", "unseen_loss" if origin.unseen_loss else origin.kind))}</span>'
         f' <span class="tag">{escape(tell("report.confidence", confidence=say_confidence(origin)))}</span>'
         f' <span class="tag">step {origin.step} {translate(on_ranks(origin.rank, origin.ranks))}</span></h3>'
     )

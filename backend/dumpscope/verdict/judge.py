@@ -14,18 +14,26 @@ from dumpscope.verdict.rules import CODES
 
 
 def judge(
-    context: Context, facts: Facts, names: list[str], policy: Policy, mode: str, own: Bool | None = None
+    context: Context,
+    facts: Facts,
+    names: list[str],
+    policy: Policy,
+    mode: str,
+    own: Bool | None = None,
+    *,
+    bits: bool = True,
 ) -> ItemOpinions:
     """Opinions of every item pair.
 
     names: node name per node pair (for the policy's patterns); mode: "tensor", "statistics", "md5" or "structure"
     own: item pairs that carry no rounding but that of their own dtype (`score.find_own_rounding`)
+    bits: equal bits are due, so a hash that differs outranks statistics that agree
     """
     factor = score.factors(names, policy)
     uninitialised = np.array([name in UNINITIALISED - OVERWRITING for name in context.apis] + [False])
     factor = np.where(uninitialised[context.api], np.nan, factor) if len(factor) else factor
     item_scores = score.scores(context, facts, policy, factor, own)
-    verdict, rule = _judge_by_default(context, facts, item_scores, policy, mode)
+    verdict, rule = _judge_by_default(context, facts, item_scores, policy, mode, bits)
     if policy.base == "ptdbg":
         verdict, rule = _judge_by_ptdbg(context, facts, verdict, rule, mode)
     elif policy.base == "msprobe":
@@ -41,7 +49,9 @@ def judge(
     return ItemOpinions(verdict=verdict.astype(np.int8), rule=rule.astype(np.int8), score=item_scores)
 
 
-def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: Policy, mode: str) -> tuple[Int8, Int8]:
+def _judge_by_default(
+    context: Context, facts: Facts, scores: Float64, policy: Policy, mode: str, bits: bool
+) -> tuple[Int8, Int8]:
     outcome = facts.outcome
     n = len(context)
     verdict = np.full(n, int(Verdict.NA), np.int8)
@@ -64,8 +74,10 @@ def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: P
     mark(compared & score.is_exact_kind(context) & (facts.equal == 0), Verdict.NO, "I-1")
     hashed = compared & (facts.equal == 0) & ~tensor
     mark(hashed & np.isinf(scores) & (context.t_state == State.ABSENT).all(axis=1), Verdict.NO, "H-1")
-    if mode == "md5":
+    if mode == "md5" and (bits or policy.base != "default"):  # the tools whose labels these are know no other answer
         mark(hashed & (facts.dtype_differs == 0), Verdict.NO, "H-1")
+    elif mode == "md5":
+        mark(hashed & (facts.dtype_differs == 0) & (rule == CODES["M-1"]), Verdict.YES, "H-2")
     mark(compared & (facts.equal == 1), Verdict.YES, "E-1")
     within = compared & (facts.dtype_differs == 1) & (verdict == Verdict.YES)
     mark(within, Verdict.WARNING, "D-1")

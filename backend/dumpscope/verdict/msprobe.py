@@ -64,7 +64,7 @@ def find_marks(context: Context, facts: Facts, mode: str) -> list[tuple[int, Boo
         (1, live & tensor & context.requires_grad_differs),
         (2, live & ~is_output & (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)),
         (3, live & tensor & (facts.dtype_differs == 1)),
-        (4, live & context.shape_differs),
+        (4, live & context.other_shape),
     ]
     if mode == "tensor":
         out += _find_tensor_marks(context, facts, live, is_output)

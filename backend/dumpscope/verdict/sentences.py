@@ -86,6 +86,8 @@ def _describe(
         return [_describe_score(_describe_tensor(facts, row), score)]
     if rule == "M-3":
         return [phrase("item.one_is_none", names=", ".join(_lone_statistics(context, row)))]
+    if rule == "H-2":
+        return [phrase("item.bits", parts=_describe_statistics(context, facts, row), score=f"{score:.3g}")]
     if rule in ("M-1", "M-2", "P-3", "D-1"):
         return [_describe_score(_describe_statistics(context, facts, row), score)]
     if rule == "N-1":

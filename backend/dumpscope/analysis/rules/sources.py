@@ -77,13 +77,22 @@ class Sources(Rule):
         shown = describe_items(case, finding.items, finding.pair)
         if not finding.hidden:
             return [phrase("origin.input"), *shown, *count_group(finding)]
-        return [_name_last_call(case, finding.pair), *describe_birth(case, finding), *shown]
+        forward = find_unseen_loss(case, finding)
+        begin = (
+            _name_last_call(case, finding.pair) if forward is None else _describe_unseen_loss(case, finding, forward)
+        )
+        return [begin, *describe_birth(case, finding), *shown]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
+        if finding.hidden and find_unseen_loss(case, finding) is not None:
+            return [phrase("advice.unseen_loss")]
         return advise_by_kind(case, finding)
 
     def confidence(self, case: Case, finding: Finding, limit: float) -> float:
-        return (0.5 * limit if finding.hidden else limit) * 0.9
+        if not finding.hidden:
+            return limit * 0.9
+        sure = case.columns.quiet and find_unseen_loss(case, finding) is not None
+        return (0.75 if sure else 0.5) * limit * 0.9
 
 
 def _find(case: Case, weights: set[int]) -> list[Finding]:
@@ -131,6 +140,35 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
         if hidden:  # what was not dumped may carry it anywhere
             return findings
     return findings
+
+
+def find_unseen_loss(case: Case, finding: Finding) -> int | None:
+    """The forward call whose output a gradient arrives at that is the first to differ, in dumps of modules alone in which all
+    forward calls before it agree: what made it, a loss or a function outside of modules, is in neither dump. None elsewhere."""
+    columns, pair = case.columns, finding.pair
+    if (columns.kind == NodeKind.API).any() or columns.direction[pair] != Direction.BACKWARD:
+        return None
+    arriving = [row for row in finding.items if case.received[row]]
+    if not arriving or (find_makers(case)[arriving] >= 0).any():
+        return None
+    forward = np.flatnonzero((columns.direction[:pair] == Direction.FORWARD) & (columns.kind[:pair] == NodeKind.MODULE))
+    seen = np.fmax(columns.own_in, columns.out_score)[forward]
+    with np.errstate(invalid="ignore"):
+        if np.isnan(seen).all() or (seen > columns.threshold[forward]).any() or columns.argument[forward].any():
+            return None
+    own = forward[[columns.labels[one] == columns.labels[pair] for one in forward.tolist()]]
+    return int(own[-1]) if len(own) else None
+
+
+def _describe_unseen_loss(case: Case, finding: Finding, forward: int) -> Phrase:
+    columns, pair = case.columns, finding.pair
+    module = columns.kind[:pair] == NodeKind.MODULE
+    count = {
+        word: int((module & (columns.direction[:pair] == direction) & ~columns.alone[:pair]).sum())
+        for word, direction in (("calls", Direction.FORWARD), ("agreeing", Direction.BACKWARD))
+    }
+    word = "unseen_loss_later" if count["agreeing"] else "unseen_loss"
+    return phrase(f"origin.{word}", forward=columns.names[forward], **count)
 
 
 def is_mask(case: Case, row: int) -> bool:

@@ -76,6 +76,7 @@ def gather_columns(
     inexact = saved.add_to(received, made, unknown=1.0)
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, backward, bulk)
     quiet = quiet and not use_other_kernels(target, golden) and not (pairs.method == Method.FUSED).any()
+    quiet = quiet and not noise.have_other_shapes(context)
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
     mean = are_running_means(target.items, context.target)
@@ -85,8 +86,11 @@ def gather_columns(
     if summed.any() and not (quiet or sequence):
         lower = np.where(summed, guarded, score)
         own_in, own_data = _worst(context, lower, ~output & tensor), _worst(context, lower, ~output & tensor & ~weight)
-    # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
-    guarded_out = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
+    # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is, unless a call takes them in
+    # another shape, and adds them in another order.
+    other_order = np.zeros(len(pairs), bool)
+    other_order[context.pair[context.reshaped]] = True
+    guarded_out = np.where(quiet & ~(inexact > 0) & ~other_order, out_score, _worst(context, guarded, output))
     with np.errstate(invalid="ignore"):
         cancels = (guarded_out < out_score) & (out_score > 1)
     out_score = guarded_out

@@ -1,4 +1,4 @@
-"""Gradients of which a norm's backward pass takes nearly all away: what is left is rounding, and so is all that is made of it."""
+"""Gradients of which only rounding is left: a norm's backward pass, or a loss that was not recorded, took nearly all away."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts
-from dumpscope.domain.records import Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, Role, State
-from dumpscope.verdict.score import NORM
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, Role, State
+from dumpscope.verdict.score import MAX, MIN, NORM
 
 NORMS: Final = frozenset(
     {
@@ -21,6 +21,17 @@ NORMS: Final = frozenset(
 """Calls whose backward pass takes away the parts of a gradient along the mean and along the result."""
 LEFT: Final = 0.1
 """Share of a gradient that is left, at most, for errors to be measured against the whole."""
+ROUNDING: Final = {
+    "torch.float64": 2.0**-53,
+    "torch.float32": 2.0**-24,
+    "torch.float16": 2.0**-11,
+    "torch.bfloat16": 2.0**-8,
+}
+"""What rounding makes of a number, relative to it."""
+VANISHED: Final = 0.25
+"""Rounding alone is smaller than this part of what rounding makes of the largest gradient of the run, element by element."""
+UNLIKE: Final = 0.05
+"""Rounding alone differs by this part of its largest element, or by more."""
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -41,12 +52,15 @@ def identify(context: Context) -> Int64:
 
 def find_left_over(context: Context, facts: Facts, names: list[str], kind: Int8, direction: Int8) -> Float64:
     """By item pair: the share that a norm's backward pass left of a gradient, for what it put out, for what holds the same
-    numbers later, and for what the backward calls behind it made of these; 1 elsewhere.
+    numbers later, and for what the backward calls behind it made of these; where only modules were recorded, that of gradients
+    that vanish beside the others (`_find_vanished`); 1 elsewhere.
 
     An error of such a gradient is an error of the whole, of which little is left, so it is as many times larger beside it.
     names, kind, direction: by node pair
     """
     share = np.ones(len(context))
+    if not (kind == NodeKind.API).any():
+        share = _find_vanished(context, facts, names, kind, direction)
     norms = np.array([api in NORMS for api in context.apis] + [False])[context.api]
     begun = norms & (direction == Direction.BACKWARD)
     rows = np.flatnonzero(norms[context.pair] & (context.kind == Kind.TENSOR))
@@ -69,6 +83,56 @@ def find_left_over(context: Context, facts: Facts, names: list[str], kind: Int8,
         share[rows[left]] = size[left] / whole[pair[left]]
         _pass_on(context, share, rows[left], kind, direction)
     return share
+
+
+def _find_vanished(context: Context, facts: Facts, names: list[str], kind: Int8, direction: Int8) -> Float64:
+    """By item pair the size of a gradient beside the largest that arrives at any module, for what arrives at a module from calls
+    that were not recorded, for what the module makes of it and for the gradients of its parameters; 1 where that is no rounding.
+
+    A loss that is constant (experts that all take the same share) has no gradient but rounding, which another order of the same
+    sums makes anew: it differs by its own size, and nothing that was recorded shows of what it was left.
+    """
+    share = np.ones(len(context))
+    backward = (kind == NodeKind.MODULE) & (direction == Direction.BACKWARD)
+    tensor = (context.kind == Kind.TENSOR) & context.both
+    rows = np.flatnonzero(tensor & backward[context.pair])
+    received = np.isin(context.role[rows], (Role.INPUT, Role.KWARG))
+    if not (received & (facts.equal[rows] == 0)).any():
+        return share
+    size = _norms(context, rows) / np.sqrt(np.maximum(context.elements[rows], 1))
+    largest = float(np.nanmax(size[received], initial=0.0))
+    unit = np.array([ROUNDING.get(name, 0.0) for name in context.dtypes] + [0.0])[context.t_dtype[rows]]
+    codes = identify(context)[rows]
+    made = set(codes[~received].tolist())
+    with np.errstate(invalid="ignore"):
+        tiny = received & (size < VANISHED * unit * largest)
+    tiny &= np.array([code not in made for code in codes.tolist()], bool)
+    tiny &= _are_unlike(context, facts, rows) | (facts.equal[rows] == 1)
+    labels = [
+        name.rpartition(".backward" if back else ".parameters_grad")[0]
+        for name, back in zip(names, backward, strict=True)
+    ]
+    arrives, vanishes = np.zeros(context.nodes, bool), np.zeros(context.nodes, bool)
+    arrives[context.pair[rows[received & ~tiny]]] = True
+    vanishes[context.pair[rows[tiny]]] = True
+    others = {labels[pair] for pair in np.flatnonzero(arrives).tolist()}
+    vanished = {labels[pair] for pair in np.flatnonzero(vanishes).tolist()} - others
+    if vanished:
+        hit = np.array([label in vanished for label in labels], bool) & (backward | (kind == NodeKind.GRADIENT))
+        own = np.flatnonzero(hit[context.pair] & tensor)
+        share[own] = float(np.nanmax(size[tiny], initial=0.0)) / largest
+    return share
+
+
+def _are_unlike(context: Context, facts: Facts, rows: Int64) -> Bool:
+    """Which of these differ by a large part of their own size."""
+    ends = [MAX, MIN]
+    known = ((context.t_state[rows] == State.FINITE) & (context.g_state[rows] == State.FINITE))[:, ends].all(axis=1)
+    t, g = context.t_stats[rows][:, ends], context.g_stats[rows][:, ends]
+    with np.errstate(all="ignore"):
+        apart = np.abs(t - g).max(axis=1) / np.maximum(np.abs(t), np.abs(g)).max(axis=1)
+        found: Bool = (known & (apart > UNLIKE)) | (facts.metric("rel_l2")[rows] > UNLIKE)
+    return found
 
 
 def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, direction: Int8) -> None:

@@ -56,7 +56,10 @@ def _one_is_none(case: Case) -> Bool:
 
 def _worst_output(case: Case, opinions: ItemOpinions) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """By node pair: the largest score of a tensor that both sides made, nan where there is none."""
-    rows = ~case.received & (case.facts.outcome == Outcome.COMPARED) & ~np.isnan(opinions.score)
+    made = (case.facts.outcome == Outcome.COMPARED) | (
+        (case.facts.outcome == Outcome.FORM) & (case.context.kind == Kind.TENSOR)
+    )
+    rows = ~case.received & made & ~np.isnan(opinions.score)
     out = np.full(len(case.columns), np.nan)
     np.fmax.at(out, case.context.pair[rows], opinions.score[rows])
     return out

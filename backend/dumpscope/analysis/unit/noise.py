@@ -22,6 +22,8 @@ floors, on average), and for statistics of so few elements that they show nearly
 FEW: Final = 64
 TRAIL: Final = 8
 """So many rounding calls that differ by no more than QUIET, before the first that does, are rounding noise of their own."""
+COMMON: Final = 0.1
+"""Share of tensors in another shape from which on runs count as written in other shapes."""
 WIDE: Final = 0x1FFF
 """Bits of a float32 that neither bfloat16 nor float16 has."""
 COARSE: Final = 2e-3
@@ -109,6 +111,12 @@ def have_other_dtypes(context: Context) -> bool:
     """The two runs computed in different dtypes."""
     tensors = (context.t_dtype >= 0) & (context.g_dtype >= 0) & (context.pair < context.end)
     return bool(tensors.any() and (context.t_dtype != context.g_dtype)[tensors].mean() > 0.25)
+
+
+def have_other_shapes(context: Context) -> bool:
+    """One run holds dimensions as one that the other has apart, or lacks some of size 1: kernels add in another order there."""
+    tensors = (context.t_dtype >= 0) & (context.g_dtype >= 0) & (context.pair < context.end)
+    return bool(tensors.any() and context.reshaped[tensors].mean() >= COMMON)
 
 
 def _running_maximum(known: Float64) -> Float64:

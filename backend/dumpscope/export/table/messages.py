@@ -32,7 +32,9 @@ def messages(context: Context, facts: Facts, opinions: ItemOpinions, items: Int6
     stored = np.isin(rules, _OF_STATISTICS) & ~unread
     out[measured] = _tensors(facts, opinions, items[measured])
     out[stored] = _statistics(context, facts, opinions, items[stored])
-    rest = ~(measured | stored)
+    bits = (rules == CODES["H-2"]) & ~unread
+    out[bits] = _statistics(context, facts, opinions, items[bits], "item.bits")
+    rest = ~(measured | stored | bits)
     one = rest & (np.isin(rules, _OF_ONE) | unread)
     for place in np.flatnonzero(one).tolist():
         out[place] = sentence(context, facts, opinions, int(items[place]))
@@ -58,7 +60,9 @@ def _tensors(facts: Facts, opinions: ItemOpinions, items: Int64) -> Any:
     return _written(opinions.score[items], shown, words, groups, "")
 
 
-def _statistics(context: Context, facts: Facts, opinions: ItemOpinions, items: Int64) -> Any:
+def _statistics(
+    context: Context, facts: Facts, opinions: ItemOpinions, items: Int64, scored: str = "item.scored"
+) -> Any:
     shown, words, groups = [], [], []
     for column, word in enumerate(STATISTICS):
         t_state, g_state = context.t_state[items, column], context.g_state[items, column]
@@ -77,7 +81,7 @@ def _statistics(context: Context, facts: Facts, opinions: ItemOpinions, items: I
             ]
         )
         groups.append([t, g, relative])
-    return _written(opinions.score[items], shown, words, groups, _template("part.agree"))
+    return _written(opinions.score[items], shown, words, groups, _template("part.agree"), scored)
 
 
 def _written(
@@ -86,8 +90,10 @@ def _written(
     words: Sequence[Sequence[tuple[str, int]]],
     groups: Sequence[Sequence[Any]],
     nothing: str,
+    scored: str = "item.scored",
 ) -> Any:
-    """Join parts to sentences. shown: per part, which of its `words` (template, number of its values) each row has."""
+    """Join parts to sentences. shown: per part, which of its `words` (template, number of its values) each row has. scored: the
+    sentence around parts with a score"""
     key = np.isfinite(score).astype(np.int64)
     for form in shown:
         key = key * 3 + form
@@ -103,7 +109,7 @@ def _written(
         said = ", ".join(parts) or nothing
         if np.isfinite(score[rows[0]]):
             columns.append(score[rows].tolist())
-            template = catalogued("item.scored").format(parts=said, score="%.3g")
+            template = catalogued(scored).format(parts=said, score="%.3g")
         else:
             template = catalogued("item.measured").format(parts=said)
         out[rows] = object_array(map(template.__mod__, zip(*columns, strict=True))) if columns else template

@@ -107,6 +107,8 @@ def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Seque
         g_dtype=none,
         shape_differs=no,
         reshaped=no,
+        moved=no,
+        other_shape=no,
         requires_grad_differs=no,
         elements=none,
         t_stats=t_stats,

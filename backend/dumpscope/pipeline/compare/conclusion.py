@@ -54,6 +54,7 @@ from dumpscope.readers.picks import check_picks
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
 from dumpscope.verdict.policy import load_policy
+from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import describe_verdict, item_metrics
 from dumpscope.verdict.shown_errors import node_errors
@@ -85,6 +86,7 @@ class Conclusion:
         self._first_unjudged: list[tuple[RankFindings, float, Unjudged]] = []  # by unit, with share of the run
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
+        self._other_bits = 0  # tensors whose hashes differ and whose statistics agree, where these decide
         self._problems: dict[Problem, None] = {}
         self._suspects: list[Suspect] = []
         self._golden = GoldenFaults()
@@ -124,6 +126,7 @@ class Conclusion:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
         for difference in find_setting_differences(unit.target, unit.golden, context, unit.facts):
             self._settings[english([difference])] = difference
+        self._other_bits += int((unit.item_opinions.rule == CODES["H-2"]).sum())
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
         exact = fold_equality(unit.items, np.where(context.unread, np.int8(-1), unit.facts.equal), len(unit.pairs))
@@ -157,6 +160,8 @@ class Conclusion:
         )
         named = {(one.step, one.rank, finding.finding.pair) for one in found for finding in one.findings}
         all_problems = list(dict.fromkeys([*problems, *self._problems]))
+        settings = list(self._settings.values())
+        settings += [phrase("setting.bits", count=self._other_bits)] if self._other_bits else []
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
@@ -167,8 +172,8 @@ class Conclusion:
             origins=list(
                 _note_first_step([one.origin for one in sort_causally(found, traffic)], {one.step for one in found})
             ),
-            settings=list(self._settings),
-            settings_said=list(self._settings.values()),
+            settings=[english([one]) for one in settings],
+            settings_said=settings,
             reference=self._golden.answer(reference),
             problems=all_problems,
             coverage=Coverage(

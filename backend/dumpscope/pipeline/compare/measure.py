@@ -261,7 +261,7 @@ def _hash_equality(
     g_hash = np.where(raw >= 0, table[raw], -1)
     usable = (t_hash >= 0) & (raw >= 0) & (dtype_differs == 0)
     usable &= (outcome == Outcome.COMPARED) | (outcome == Outcome.NO_DATA)
-    usable &= context.both & (context.kind == Kind.TENSOR)
+    usable &= context.both & (context.kind == Kind.TENSOR) & ~context.moved
     outcome[usable] = Outcome.COMPARED
     equal[usable] = (t_hash == g_hash)[usable]
 
@@ -276,7 +276,7 @@ def _read_tensors(
     cancelled: Cancelled,
 ) -> None:
     readable = (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
-    rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR))
+    rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR) & ~context.moved)
     roots = target.header.data_dir, golden.header.data_dir
     if roots[0] is None or roots[1] is None:
         return

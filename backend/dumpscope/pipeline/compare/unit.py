@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dumpscope.analysis.reference import apply_reference
+from dumpscope.analysis.setting_differences import have_other_kernels
 from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.analysis.unit.rounding_only import excuse_rounding
 from dumpscope.domain.context import Context, gather
@@ -119,7 +120,8 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     policy = load_policy(policy_text)
     names = _pair_names(measured) if policy.scale or policy.ignore else [""] * len(measured.pairs)
     own = score.find_own_rounding(context, facts, _function_calls(measured), policy)
-    opinions = judge(context, facts, names, policy, measured.mode, own)
+    bits = not have_other_kernels(measured.target.header.run, measured.golden.header.run)
+    opinions = judge(context, facts, names, policy, measured.mode, own, bits=bits)
     if policy.base == "default":
         opinions = excuse_rounding(measured, opinions)
     if facts.distances is not None:
