@@ -192,12 +192,14 @@ def answer(client: Client, comparison: Comparison) -> Answer:
 
 @dataclass
 class Kept:
-    """What a client was told is there, and was not deleted. answers: comparison -> its answer and the job that made it"""
+    """What a client was told is there, and was not deleted. answers: comparison -> its answer and the job that made it; unsure: the
+    server was asked to delete it and died before it answered"""
 
     dumps: dict[str, str] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
     accepted: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
+    unsure: set[str] = field(default_factory=set)
     notes: dict[tuple[str, str], str] = field(default_factory=dict)
     jobs: set[str] = field(default_factory=set)
 
@@ -322,6 +324,8 @@ class Actor(threading.Thread):
         try:
             delete()
         except ServerError as error:
+            if error.reply_status == 0:
+                self.kept.unsure.add(id)
             if error.reply_status != 404:  # the first of two tries may have done it
                 raise
         self.kept.deleted.add(id)
@@ -568,7 +572,7 @@ class Soak:
                 kept = actor.kept
                 for dump_id, name in kept.dumps.items():
                     self._exists(lambda dump_id=dump_id: client.dump(dump_id), f"dump {dump_id} of {name}")  # type: ignore[misc]
-                for found in kept.accepted - kept.deleted:
+                for found in kept.accepted - kept.deleted - kept.unsure:
                     row = self._exists(lambda found=found: client.comparison(found), f"comparison {found}")  # type: ignore[misc]
                     self.rules.hold(
                         "a comparison is over", row is None or row.status in ("done", "failed", "cancelled"), row

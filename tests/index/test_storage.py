@@ -107,6 +107,17 @@ def assert_same(one: Any, other: Any) -> None:
             assert left == right, field.name
 
 
+def test_a_task_that_is_done_again_shows_its_unit_in_place_of_the_one_before(database: Database) -> None:
+    """Its worker died behind the answer, before it said so."""
+    comparison, first, unit = store_pair(database)
+    row = stored_units(database, comparison)[0]
+    again = store_unit(database, comparison, unit, UnitSides(target=row.target, golden=row.golden))
+    store_answer(database, comparison, NO_ANSWER, units=[again])
+    assert [one.id for one in stored_units(database, comparison)] == [again]
+    with database.read() as connection:
+        assert set(connection.execute(select(tables.unit.c.id)).scalars()) == {again}, first
+
+
 @pytest.mark.parametrize("tensors", [False, True])
 def test_a_rank_comes_back_as_it_was_stored(database: Database, tensors: bool) -> None:
     dump = make_rank(60, tensors=tensors)

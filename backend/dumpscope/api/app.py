@@ -172,7 +172,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
     database.keep_reserve()
-    remove_crash_remains(database, settings.uploads, settings.unpacked, settings.data_dir)
+    remove_crash_remains(database, settings.uploads, settings.unpacked, settings.prechecks, settings.data_dir)
     remove_abandoned_folders()
     table = JobTable(database)
     deliveries = Deliveries(database, settings.webhook_hosts)

@@ -330,7 +330,9 @@ def store_answer(
     units: Sequence[int] = (),
     options: Options | None = None,
 ) -> None:
-    """Keep the answer (and the options) with the comparison, show these units with it and mark it done, all at once."""
+    """Keep the answer (and the options) with the comparison, show these units with it and mark it done, all at once.
+
+    A task that was done again, as its worker died, shows its units in place of those that it had shown."""
     counts = answer.counts
     if counts.no:
         verdict = "no"
@@ -347,12 +349,14 @@ def store_answer(
         serial = connection.execute(select(table.c.serial).where(table.c.id == comparison_id)).scalar()
         if serial is None:
             raise NotFoundError(say("index.comparison_removed_meanwhile"), hint=say("api.compare_again"))
+        before = hide(connection, UNITS, serial, tables.unit.c.id.not_in(units)) if units else []
         show(connection, UNITS, units, serial)
         connection.execute(
             update(table)
             .where(table.c.serial == serial)
             .values(answer=text, mode=answer.mode, verdict=verdict, status="done", error=None, **changed)
         )
+    remove(database, UNITS, before)
 
 
 def encode(data: Any) -> Any:

@@ -166,6 +166,12 @@ def _matches(q: str) -> ColumnElement[bool]:
     return or_(tables.dump.c.name.ilike(pattern, escape="\\"), tables.dump.c.path.ilike(pattern, escape="\\"))
 
 
+def has_dump(database: Database, dump_id: str) -> bool:
+    with database.read() as connection:
+        found = select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)
+        return connection.execute(found).scalar() is not None
+
+
 def delete_dump(database: Database, dump_id: str) -> DumpRow:
     """Remove a dump and its rows; returns what it was. Raises ConflictError while a comparison uses it."""
     found = get_dump(database, dump_id)

@@ -6,14 +6,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from dumpscope.errors import ConflictError
 from dumpscope.index.checkpoints.catalogue import change_checkpoint_diff, stranded_checkpoint_diffs
 from dumpscope.index.comparisons.catalogue import change_comparison, stranded_comparisons
-from dumpscope.index.dumps.catalogue import change_dump, delete_dump, stranded_dumps
+from dumpscope.index.dumps.catalogue import change_dump, delete_dump, has_dump, stranded_dumps
 from dumpscope.index.monitors.catalogue import change_monitor, stranded_monitors
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import sweep
@@ -24,17 +24,20 @@ if os.name == "posix":
 
 _GONE: Final = ".gone-"
 """Prefix of the name of a folder that is being removed."""
+_GOING: Final = ".going-"
+"""Prefix of the name of an empty file that says: this folder goes as soon as its dump is gone."""
 
 
 EXPORTS: Final = "export-"
 """Beginning of the name of a folder in which a file is written that is then sent."""
 
 
-def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, data: Path) -> None:
+def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, prechecks: Path, data: Path) -> None:
     """Remove half-written ranks, results and exports and cut-off uploads; requests that were never queued end as failed.
 
-    uploads, unpacked: one folder per uploaded dump, per opened archive; data: where exports are written. Folders without a dump
-    stay: they may be another database's. Nothing where another live server leads: the work may be its own.
+    uploads, unpacked, prechecks: one folder per uploaded dump, per opened archive, per dump with results of prechecks; data: where
+    exports are written. Folders without a dump stay if nobody began to remove them: they may be another database's. Nothing where
+    another live server leads: the work may be its own.
     """
     if not database.lead():
         return
@@ -53,9 +56,33 @@ def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, data
         change_checkpoint_diff(database, diff, status="failed", error=error)
     for monitor in stranded_monitors(database):
         change_monitor(database, monitor, status="failed", error=error)
-    for folder in (*uploads.glob(f"{_GONE}*"), *unpacked.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
+    places = uploads, unpacked, prechecks
+    for mark in (one for place in places for one in place.glob(f"{_GOING}*")):
+        name = mark.name.removeprefix(_GOING)
+        if not has_dump(database, name):
+            remove_folder(mark.with_name(name))
+        mark.unlink(missing_ok=True)
+    for folder in (*(one for place in places for one in place.glob(f"{_GONE}*")), *data.glob(f"{EXPORTS}*")):
         if not is_folder_held(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def removing_folders(*folders: Path) -> Iterator[None]:
+    """Remove a dump's folders after the block, which removes the dump. Where the process dies in between, the next start does."""
+    there = [folder for folder in folders if folder.is_dir()]
+    marks = [folder.with_name(_GOING + folder.name) for folder in there]
+    try:
+        for mark in marks:
+            with suppress(OSError):  # a full disk
+                mark.touch()
+        yield
+        for folder in there:
+            remove_folder(folder)
+    finally:
+        for mark in marks:
+            with suppress(OSError):
+                mark.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ from dumpscope.index.dumps.catalogue import (
 )
 from dumpscope.index.dumps.leaves import Leaf as Record
 from dumpscope.index.store.page import Order
-from dumpscope.pipeline.tasks.cleanup import is_folder_held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import is_folder_held, removing_folders
 from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
@@ -101,11 +101,9 @@ def remove(dump_id: Id, state: Shared) -> Response:
         raise ConflictError(
             say("api.dump_still_being_uploaded_2"), hint=say("api.break_upload_off_wait_until_complete")
         )
-    gone = delete_dump(state.database, dump_id)
-    remove_folder(state.settings.unpacked / dump_id)
-    remove_folder(state.settings.prechecks / dump_id)
-    if gone.owned:
-        remove_folder(state.settings.uploads / dump_id)
+    held = [state.settings.unpacked, state.settings.prechecks, *([state.settings.uploads] if row.owned else [])]
+    with removing_folders(*(place / dump_id for place in held)):
+        delete_dump(state.database, dump_id)
     return Response(status_code=204)
 
 
