@@ -192,8 +192,8 @@ def answer(client: Client, comparison: Comparison) -> Answer:
 
 @dataclass
 class Kept:
-    """What a client was told is there, and was not deleted. answers: comparison -> its answer and the job that made it; unsure: the
-    server was asked to delete it and died before it answered"""
+    """What a client was told is there, and was not deleted. answers: comparison -> its answer and the job that made it
+    unsure: the server was asked to delete it and died before it answered"""
 
     dumps: dict[str, str] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)

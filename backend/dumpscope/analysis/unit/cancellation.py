@@ -24,6 +24,9 @@ _SUMS: Final = {
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), _ADDED_PRODUCT),
 }
 """Operations whose result is a sum of products, of operands or of elements."""
+_CANCELS: Final = 30.0
+"""How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and what
+is estimated of the terms may be off by as much."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
 
@@ -104,7 +107,8 @@ def _terms_of_results(context: Context, norm: Float64, score: Float64, called: B
         [total, total * elements[made] / count, operand, matrix],
         np.nan,
     )  # fmt: skip
-    found[made] = terms
+    with np.errstate(invalid="ignore"):
+        found[made] = np.where(terms > _CANCELS * norm[made], terms, np.nan)
     return found
 
 

@@ -35,9 +35,9 @@ EXPORTS: Final = "export-"
 def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, prechecks: Path, data: Path) -> None:
     """Remove half-written ranks, results and exports and cut-off uploads; requests that were never queued end as failed.
 
-    uploads, unpacked, prechecks: one folder per uploaded dump, per opened archive, per dump with results of prechecks; data: where
-    exports are written. Folders without a dump stay if nobody began to remove them: they may be another database's. Nothing where
-    another live server leads: the work may be its own.
+    uploads, unpacked, prechecks: one folder per uploaded dump, per opened archive, per dump with results of prechecks
+    data: where exports are written. Folders without a dump stay if nobody began to remove them: they may be another database's.
+    Nothing where another live server leads: the work may be its own.
     """
     if not database.lead():
         return
