@@ -24,6 +24,7 @@ from dumpscope.domain.records import (
 from dumpscope.domain.unread.memory import unread
 
 _NORM = STATISTICS.index("Norm")
+_ATTENTION = "scaled_dot_product_attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Context:
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
     reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or at a boundary
-        where a view may stand between
+        where a view may stand between, or queries of attention that share a head taken as more queries of fewer heads
     unread: content that nobody reads, on either side (`domain.unread`)
     same_hash: both sides hold a hash of the same kind and dtype, and the hashes are equal
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
@@ -90,9 +91,14 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         bare = {shape: code for code, shape in enumerate(dict.fromkeys(map(_without_ones, shapes)))}
         squeezed = np.array([bare[_without_ones(shape)] for shape in shapes], np.int64)
         reshaped |= differs & (t_shape >= 0) & (g_shape >= 0) & (squeezed[t_shape] == squeezed[g_shape])
+    apis, api = _apis(target, golden, pairs)
+    if differs.any() and _ATTENTION in apis:
+        heads = {shape: code for code, shape in enumerate(dict.fromkeys(map(_without_heads, shapes)))}
+        grouped = np.array([heads[_without_heads(shape)] for shape in shapes], np.int64)
+        at_attention = differs & (api[items.pair] == apis.index(_ATTENTION))
+        reshaped |= at_attention & (t_shape >= 0) & (g_shape >= 0) & (grouped[t_shape] == grouped[g_shape])
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
-    apis, api = _apis(target, golden, pairs)
     t_state, g_state = _states(target.items, t), _states(golden.items, g)
     if target.ref.traits.magnitude_sum != golden.ref.traits.magnitude_sum:
         t_state[:, _NORM] = g_state[:, _NORM] = State.ABSENT
@@ -153,6 +159,11 @@ def _end(target: RankDump, pairs: NodePairs) -> int:
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The sizes of the dimensions that hold more than one place."""
     return tuple(size for size in shape if size != 1)
+
+
+def _without_heads(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes with heads and their queries as one: of a group of queries that share a head, either may be told."""
+    return (*shape[:-3], shape[-3] * shape[-2], shape[-1]) if len(shape) > 3 else shape
 
 
 def _elements(shape: tuple[int, ...]) -> int:
