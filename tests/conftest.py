@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import multiprocessing.spawn
 import os
 import resource
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from warm_python import warm_python
+from warm_python import DUMPSCOPE, warm_python
 
 settings.register_profile("untimed", settings(), deadline=None)  # a slow machine fails no test
 settings.load_profile("untimed")
@@ -94,6 +95,15 @@ def warm() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", warm_python())
         yield
+
+
+@pytest.fixture
+def warm_workers() -> Iterator[None]:
+    """Worker processes of a pool have the server's modules already."""
+    before = multiprocessing.spawn.get_executable()
+    multiprocessing.spawn.set_executable(warm_python(DUMPSCOPE))
+    yield
+    multiprocessing.spawn.set_executable(before)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from dumpscope_capture.context import Unobserved  # noqa: E402
 from dumpscope_capture.values.recorder import DEPTH_LIMIT, Recorder  # noqa: E402
+from dumpscope_capture.values.tensor_subclasses import outside_transforms  # noqa: E402
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -227,7 +229,7 @@ def test_fake_tensors_are_recorded_as_such() -> None:
     assert found["absent"] == "no data (fake)"
 
 
-def test_real_tensors_are_measured_inside_function_transforms_and_modes() -> None:
+def test_tensors_inside_function_transforms_have_the_values_of_all_that_is_mapped() -> None:
     found: list[Any] = []
     constant = torch.tensor([1.0, 2.0])
 
@@ -235,10 +237,40 @@ def test_real_tensors_are_measured_inside_function_transforms_and_modes() -> Non
         found.extend((record(value), record(constant)))
         return (value * value).sum()
 
-    torch.func.vmap(square)(torch.ones(2, 3))
-    torch.func.grad(square)(torch.ones(3))
-    assert [one.get("absent") for one in found] == ["inside a function transform", None] * 2
-    assert found[1]["Max"] == 2.0
+    mapped = torch.arange(6.0).reshape(3, 2)
+    torch.func.vmap(square, in_dims=1)(mapped)
+    torch.func.grad(square)(torch.arange(3.0))
+    batched, plain, tracked, _ = found
+    keys = ("type", "shape", "Max", "Min", "Mean", "Norm")
+    assert [batched[key] for key in keys] == ["torch.func.BatchedTensor", [2, 3], 5.0, 0.0, 2.5, pytest.approx(55**0.5)]
+    assert [tracked[key] for key in keys[:4]] == ["torch.func.GradTrackingTensor", [3], 2.0, 0.0]
+    assert not any("absent" in one for one in found)
+    assert plain["Max"] == 2.0
+
+
+def test_the_dimensions_that_vmap_maps_over_come_first_the_outermost_first() -> None:
+    seen: list[tuple[str, torch.Tensor]] = []
+
+    def inner(value: Any) -> Any:
+        with Unobserved():
+            found = outside_transforms(value)
+            assert found is not None
+            seen.append(found)
+        return value.sum()
+
+    values = torch.arange(120.0).reshape(2, 3, 4, 5)
+    torch.func.vmap(torch.func.vmap(torch.func.grad(inner), in_dims=1), in_dims=3)(
+        values
+    )  # over 5, then over 3 of (2, 3, 4)
+    ((kind, found),) = seen
+    assert kind == "torch.func.BatchedTensor"
+    assert torch.equal(found, values.permute(3, 1, 0, 2))
+
+
+def test_what_is_wrapped_in_another_way_has_no_values() -> None:
+    found: list[Any] = []
+    torch.func.functionalize(lambda value: found.append(record(value)) or value * 1)(torch.ones(2))
+    assert [one["absent"] for one in found] == ["inside a function transform"]
 
 
 def test_nested_tensors_are_measured_over_all_their_parts() -> None:

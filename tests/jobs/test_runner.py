@@ -346,6 +346,7 @@ def test_one_failing_task_stops_the_others_and_its_error_is_the_jobs(table: JobT
             )
 
 
+@pytest.mark.usefixtures("warm_workers")
 def test_a_killed_worker_costs_its_task_and_a_task_that_always_kills_fails_alone(
     table: JobTable, tmp_path: Path
 ) -> None:

@@ -15,10 +15,9 @@ from dumpscope.domain.facts import Facts, Method, NodePairs, Outcome
 from dumpscope.domain.limits import at_limit, is_limit, limits
 from dumpscope.domain.records import Bool, Int64, Items, Kind, NodeKind, RankDump, Role, State
 from dumpscope.match.operators.arguments import ABSENT, argument_name, default_of
+from dumpscope.match.sides import TRANSFORMS
 
 ATTENTION: Final = "scaled_dot_product_attention"
-TRANSFORMS: Final = ("torch.func.",)
-"""Beginnings of the types of tensors inside a function transform, whose shape lacks the dimensions that it maps over."""
 _CLOSE: Final = 1e-6
 _SHARE: Final = 1e-3
 """Relative difference of two shares of masked elements that rounding may make."""

@@ -18,6 +18,8 @@ Numbers = tuple[float, ...] | str
 Signature = tuple[tuple[tuple[int, ...], ...], tuple[Numbers, ...], tuple[int, ...], tuple[tuple[str, str], ...]]
 
 ARITHMETIC: Final = frozenset({"add", "div", "mul", "pow", "sub"})
+TRANSFORMS: Final = "torch.func."
+"""How the types of tensors inside a function transform (vmap, grad) begin. No backward of such a call is recorded."""
 OTHERS: Final = 3.0
 """How much a different argument reduces the weight of a pair."""
 
@@ -62,6 +64,12 @@ class Side:
             return None
         code = int(self.dump.nodes.stack[entry])
         return self.dump.nodes.stacks[code] if code >= 0 else None
+
+    def in_transforms(self) -> set[int]:
+        """Calls that were made inside a function transform (vmap, grad)."""
+        items = self.dump.items
+        codes = [code for code, name in enumerate(items.types) if name.startswith(TRANSFORMS)]
+        return set(items.node[np.isin(items.type, codes)].tolist()) if codes else set()
 
     def backward(self, entry: int) -> int | None:
         """Backward node of an API's forward call (for a module: of the first call inside it); None if not dumped."""

@@ -30,9 +30,10 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
     if not len(alone):
         return leftover, beside
     rows = _rows(pairs.target, matching.target.dumped), _rows(pairs.golden, matching.golden.dumped)
+    partners = matching.partner, {golden: target for target, golden in matching.partner.items()}
     sides = (
-        _UnmatchedCalls(matching.target, matching.golden, matching.inside_target, matching.beyond_target),
-        _UnmatchedCalls(matching.golden, matching.target, matching.inside_golden, matching.beyond_golden),
+        _UnmatchedCalls(matching.target, matching.golden, matching.inside_target, matching.beyond_target, partners[0]),
+        _UnmatchedCalls(matching.golden, matching.target, matching.inside_golden, matching.beyond_golden, partners[1]),
     )
     for gap in find_gaps(matching):
         calls = [x for x in gap.target if matching.free_target(x)], [x for x in gap.golden if matching.free_golden(x)]
@@ -59,8 +60,14 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
 class _UnmatchedCalls:
     """Calls of one side without a partner, and the other side's calls at their place."""
 
-    def __init__(self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int]) -> None:
+    def __init__(
+        self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int], partners: dict[int, int]
+    ) -> None:
         self._side, self._inside, self._beyond = side, inside, beyond
+        transformed = other.in_transforms()
+        self._no_backward = {
+            (side.label[mine], side.index[mine]) for mine, theirs in partners.items() if theirs in transformed
+        }
         self._opposite: dict[int, tuple[int, list[int]]] = {}
         kinds = zip(other.kind[: other.dumped], other.direction[: other.dumped], strict=True)
         self._recorded = set(kinds)
@@ -87,6 +94,8 @@ class _UnmatchedCalls:
         if self._other_is_compiled and not surely and entry not in self._beyond:
             return Leftover.COMPILED, -1  # what compiled code calls is not recorded, nor what runs between its regions
         if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
+            return Leftover.LEFT_OUT, -1
+        if side.direction[entry] == Direction.BACKWARD and (side.label[entry], side.index[entry]) in self._no_backward:
             return Leftover.LEFT_OUT, -1
         if self._one_is_compiled:  # a region whose calls the other side did not record
             return Leftover.LEFT_OUT, -1

@@ -216,12 +216,13 @@ class Recorder:
         grad, given = tensor.requires_grad, tensor
         if type(tensor) not in _ORDINARY:
             name, tensor, extra, absent = tensor_subclasses.unwrap(tensor)
+        if absent is None and (wrapped := tensor_subclasses.outside_transforms(tensor)) is not None:
+            name, tensor = wrapped
+            absent = "inside a function transform" if tensor_subclasses.outside_transforms(tensor) else None
         dtype = tensor.dtype
         record: dict[str, Any] = {
             "type": name, "dtype": _DTYPES.get(dtype) or str(dtype), "shape": tensor_subclasses.shape_of(tensor),
         }  # fmt: skip
-        if absent is None and (transform := tensor_subclasses.transform_type(tensor)) is not None:
-            record["type"], absent = transform, "inside a function transform"
         if absent is None and tensor.is_nested:
             tensor = tensor_subclasses.components(tensor)
         elif absent is None and self._slices is not None and self._slices.now and tensor.layout is torch.strided:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FAKE_TYPE: Final = "torch._subclasses.fake_tensor.FakeTensor"
 DTENSOR_TYPE: Final = "torch.distributed.tensor.DTensor"
 ASYNC_TYPE: Final = "torch.distributed._functional_collectives.AsyncCollectiveTensor"
+BATCHED_TYPE: Final = "torch.func.BatchedTensor"
+TRACKED_TYPE: Final = "torch.func.GradTrackingTensor"
 
 Unwrapped: TypeAlias = "tuple[str, torch.Tensor, dict[str, Any], str | None]"
 """(type, tensor, extra keys, why it has no statistics)."""
@@ -48,12 +50,28 @@ def unwrap(tensor: torch.Tensor) -> Unwrapped:
     return TENSOR_TYPE, tensor, {}, None
 
 
-def transform_type(tensor: torch.Tensor) -> str | None:
-    """Type name of a tensor that `torch.func` wraps (vmap, grad), None for others."""
+def outside_transforms(tensor: torch.Tensor) -> tuple[str, torch.Tensor] | None:
+    """Type name and values of a tensor that `torch.func` wraps (vmap, grad), None for others.
+
+    The first dimensions of the values are those that `vmap` maps over, the outermost `vmap` first. What is wrapped in another
+    way is returned as it is. To be called outside of all transforms.
+    """
     functorch = torch._C._functorch
     if functorch.maybe_get_level(tensor) == -1:
         return None
-    return "torch.func.BatchedTensor" if functorch.is_batchedtensor(tensor) else "torch.func.GradTrackingTensor"
+    kind, places = TRACKED_TYPE, []
+    while functorch.maybe_get_level(tensor) != -1:
+        if functorch.is_batchedtensor(tensor):
+            kind = BATCHED_TYPE
+            places.append(functorch.maybe_get_bdim(tensor))
+        elif not functorch.is_gradtrackingtensor(tensor):
+            return kind, tensor
+        tensor = functorch.get_unwrapped(tensor)
+    if not places:
+        return kind, tensor
+    left = list(range(tensor.dim()))
+    mapped = [left.pop(place) for place in reversed(places)]
+    return kind, tensor.permute(*mapped, *left)
 
 
 def components(tensor: torch.Tensor) -> torch.Tensor:

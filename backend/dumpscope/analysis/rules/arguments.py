@@ -18,6 +18,9 @@ FAINT: Final = "faint"
 """Variant: the call's own output shows nothing."""
 NEAR: Final = 0.01
 """Relative difference up to which a number may have been computed from noisy data."""
+FOLLOWS: Final = 0.1
+"""The same from data that is wrong, of numbers with more digits than anyone writes."""
+DIGITS: Final = 9
 
 
 class Arguments(Rule):
@@ -66,6 +69,8 @@ def _find(case: Case, *, alone: bool) -> list[Finding]:
             items = np.array([i for i in items.tolist() if not _are_close(case, i)], np.int64)
         elif not columns.received_clean(pair):
             items = np.array([i for i in items.tolist() if not _is_number(case, i)], np.int64)
+        elif wrong[0] < pair:
+            items = np.array([i for i in items.tolist() if not _may_follow(case, i)], np.int64)
         if not len(items) or (not columns.leaf[pair] and columns.kind[pair] == NodeKind.MODULE):
             continue
         key = (
@@ -95,6 +100,15 @@ def _are_close(case: Case, row: int) -> bool:
     except ValueError:
         return False
     return abs(t - g) <= NEAR * max(abs(t), abs(g))
+
+
+def _may_follow(case: Case, row: int) -> bool:
+    """The item pair is two numbers that the program may have computed from wrong data (`x.item()`)."""
+    words = [_value_of(case, row, target=side) for side in (True, False)]
+    if not _is_number(case, row) or any(len(word.strip("-0.").replace(".", "")) < DIGITS for word in words):
+        return False
+    t, g = map(float, words)
+    return abs(t - g) <= FOLLOWS * max(abs(t), abs(g))
 
 
 def _is_number(case: Case, row: int) -> bool:

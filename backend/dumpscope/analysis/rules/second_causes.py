@@ -227,7 +227,7 @@ def _norm(case: Case, rows: Int64) -> float:
     """The longest of the tensors on both sides; 1 where none is known."""
     context = case.context
     numbers = [
-        float(stats[row, NORM])
+        abs(float(stats[row, NORM]))  # msprobe stores a single number as its own norm
         for stats, state in ((context.t_stats, context.t_state), (context.g_stats, context.g_state))
         for row in rows.tolist()
         if context.kind[row] == Kind.TENSOR and state[row, NORM] == State.FINITE

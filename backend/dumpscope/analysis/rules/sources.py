@@ -100,11 +100,11 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
         last = min(last, int(backward[-1]))
     findings: list[Finding] = []
     maker = find_makers(case)
-    # What a wrong parameter gradient holds has a source: the optimizer that takes it is none.
-    gradients = np.flatnonzero((columns.kind == NodeKind.GRADIENT) & (columns.out_score > columns.threshold))
-    of_gradient = np.zeros(len(columns), bool)
-    of_gradient[gradients] = True
-    put_out = case.is_different & ~case.received & of_gradient[case.context.pair]
+    # What a wrong parameter gradient holds has a source: the optimizer that takes it is none. So has a sum that cancels.
+    with np.errstate(invalid="ignore"):
+        sources = (columns.kind == NodeKind.GRADIENT) & (columns.out_score > columns.threshold)
+    sources |= columns.cancels
+    put_out = case.is_different & ~case.received & sources[case.context.pair]
     seen: set[Fingerprint] = set(fingerprints(case, np.flatnonzero(put_out)))
     for pair in candidates[candidates <= last].tolist():
         rows = case.different(case.inputs_of(pair))

@@ -1,4 +1,4 @@
-"""Gradients that are sums: their scores measured against the terms. Where the terms cancel, only rounding is left."""
+"""Results that are sums: their scores measured against the terms. Where the terms cancel, only rounding is left."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.unit.left_over import identify
 from dumpscope.domain.context import Context
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
+from dumpscope.match.operators.operations import operation
 from dumpscope.verdict.score import MAX, MIN, NORM
 
 _WRITTEN_MEANS: Final = ("written.input.1", "written.running_mean", "written.buffers.running_mean")
+_SUM, _MEAN, _DIFFERENCE, _PRODUCT, _ADDED_PRODUCT = range(1, 6)
+_SUMS: Final = {
+    **dict.fromkeys(("sum", "nansum", "sum_to_size", "trace"), _SUM),
+    **dict.fromkeys(("mean", "nanmean", "avg_pool1d", "avg_pool2d", "avg_pool3d"), _MEAN),
+    **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"), _MEAN),
+    **dict.fromkeys(("add", "sub"), _DIFFERENCE),
+    **dict.fromkeys(("matmul", "linear", "dot", "vdot", "inner", "mv", "einsum", "tensordot"), _PRODUCT),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _PRODUCT),
+    **dict.fromkeys(("addmm", "addmv", "baddbmm"), _ADDED_PRODUCT),
+}
+"""Operations whose result is a sum of products, of operands or of elements."""
+_ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
+"""Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
 
 
 def score_against_terms(
@@ -21,7 +36,7 @@ def score_against_terms(
     A sum is a vector that a backward call computes from a gradient with more elements (as for a bias): its terms have the norm
     of the gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the
     largest input of the module's forward for a parameter of more than one dimension. A running mean that a norm writes is the
-    mean of what the norm takes.
+    mean of what the norm takes. The result of a forward call may be a sum, too: see `_terms_of_results`.
 
     kind, direction, label: by node pair; nodes with the same label are one API or module
     flat: by item pair, at most one dimension; mean: by item pair, such a running mean
@@ -43,9 +58,124 @@ def score_against_terms(
         whole = _fold_largest(context, norm, taken)[context.pair]
         length = _fold_largest(context, context.elements.astype(np.float64), taken)[context.pair]
         terms = np.where(mean, whole * np.sqrt(np.maximum(context.elements, 0) / np.maximum(length, 1)), terms)
+    terms = np.fmax(terms, _terms_of_results(context, norm, score, forward & (kind == NodeKind.API)))
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
         return np.where(cancels, score * norm / terms, score)
+
+
+def _terms_of_results(context: Context, norm: Float64, score: Float64, called: Bool) -> Float64:
+    """By item pair the norm of the terms that a forward call sums for its result, nan for other items.
+
+    The terms of a sum are the elements that are summed, those of a difference the operands, those of a product of matrices the
+    products of elements, about as many as the sizes of the operands and the result say. Equal operands have one difference, and
+    a sum that is rounded once is measured against itself: there, nothing but a fault makes results differ.
+
+    called: by node pair, the forward call of an API
+    """
+    words = np.array([*(_SUMS.get(operation(name), 0) for name in context.apis), 0], np.int8)
+    word = np.where(called, words[context.api], 0)
+    found = np.full(len(context), np.nan)
+    tensor = context.kind == Kind.TENSOR
+    taken = tensor & ((context.role == Role.INPUT) | (context.role == Role.KWARG)) & (word[context.pair] > 0)
+    made = np.flatnonzero(tensor & (context.role == Role.OUTPUT) & (word[context.pair] > 0) & (context.elements > 0))
+    if not len(made) or not taken.any():
+        return found
+    pair = context.pair[made]
+    elements = context.elements.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = norm / np.sqrt(elements)
+        total = _fold_largest(context, norm, taken)[pair]
+        count = _fold_largest(context, elements, taken)[pair]
+        operand = _fold_largest(context, spread, taken)[pair] * np.sqrt(elements[made])
+        product = _sizes_of_products(context, spread, elements, np.flatnonzero(taken), word == _ADDED_PRODUCT)
+        pairs, sizes = product[0][pair], product[1][pair]
+        matrix = pairs * np.sqrt(np.sqrt(sizes / elements[made])) * np.sqrt(elements[made])
+        differ = _fold_largest(context, score, taken)[pair] > 0
+    one = np.isin(context.t_dtype[made], [code for code, name in enumerate(context.dtypes) if name in _ACCUMULATED])
+    fewer = elements[made] < count
+    kinds = word[pair]
+    rounded = differ | one
+    terms = np.select(
+        [
+            (kinds == _SUM) & fewer & rounded, (kinds == _MEAN) & fewer & rounded, (kinds == _DIFFERENCE) & differ,
+            (kinds >= _PRODUCT) & rounded,
+        ],
+        [total, total * elements[made] / count, operand, matrix],
+        np.nan,
+    )  # fmt: skip
+    found[made] = terms
+    return found
+
+
+def _sizes_of_products(
+    context: Context, spread: Float64, elements: Float64, taken: Int64, added: Bool
+) -> tuple[Float64, Float64]:
+    """By node pair, of the two operands that are multiplied: the product of their sizes by element, and of their elements."""
+    pair = context.pair[taken]
+    place = np.arange(len(taken)) - np.searchsorted(pair, pair) - added[pair]
+    sizes, counts = np.full((2, context.nodes), np.nan), np.full((2, context.nodes), np.nan)
+    for operand in (0, 1):
+        rows = place == operand
+        sizes[operand, pair[rows]] = spread[taken[rows]]
+        counts[operand, pair[rows]] = elements[taken[rows]]
+    return sizes[0] * sizes[1], counts[0] * counts[1]
+
+
+def follow_rounding(context: Context, score: Float64, guarded: Float64, names: list[str], direction: Int8) -> Float64:
+    """`guarded` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these were.
+
+    An error that comes in with such a sum is as many times larger beside what is left of it as the terms were. A call is
+    followed if all that it received with an error above the floor is such; a backward call received what its forward call did,
+    and a gradient that no recorded call made is a sum of those before it, as long as all errors so far are followed.
+
+    score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair
+    """
+    output = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))
+    with np.errstate(invalid="ignore"):
+        loud = (context.kind == Kind.TENSOR) & (score > 1)
+        begun = loud & output & (guarded < score) & (direction == Direction.FORWARD)[context.pair]
+    if not begun.any():
+        return guarded
+    lowered = guarded.copy()
+    codes = identify(context)
+    rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
+    left: dict[int, float] = {}
+    forward: dict[str, float] = {}
+    sound = True  # all errors so far are followed
+    before: float | None = None  # of the last call that was followed
+    bounds = np.flatnonzero(np.diff(context.pair[rows], prepend=-1, append=-1))
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        here = rows[first:last]
+        pair = int(context.pair[here[0]])
+        known = [left.get(code) for code in codes[here].tolist()]
+        made = output[here].tolist()
+        shares = [one for one, out in zip(known, made, strict=True) if not out]
+        back = direction[pair] == Direction.BACKWARD
+        if back:
+            shares = [before if one is None else one for one in shares]
+        if back and (saved := forward.get(names[pair].replace("backward", "forward"))) is not None:
+            shares.append(saved)
+        followed = [one for one in shares if one is not None]
+        share = min(followed) if followed and len(followed) == len(shares) else None
+        if share is not None and not back:
+            forward[names[pair]] = share
+        for row, code, out, same in zip(here.tolist(), codes[here].tolist(), made, known, strict=True):
+            if not out:
+                if share is not None and same is None:
+                    lowered[row] = score[row] * share
+                continue
+            factor = same if share is None else share
+            if factor is not None:
+                lowered[row] = min(lowered[row], score[row] * factor)
+            elif begun[row]:
+                factor = guarded[row] / score[row]
+            if factor is not None:
+                left.setdefault(code, factor)
+                before = factor if sound else None
+            else:
+                sound, before = False, None
+    return lowered
 
 
 def are_running_means(items: Items, rows: Int32) -> Bool:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
+from dumpscope.analysis.unit.cancellation import are_running_means, follow_rounding, score_against_terms
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.left_over import find_left_over
 from dumpscope.analysis.unit.node_columns import NodeColumns
@@ -79,9 +79,17 @@ def gather_columns(
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
     mean = are_running_means(target.items, context.target)
-    guarded = score_against_terms(context, score, kind, direction, saved.label, flat, mean)
+    measured = score_against_terms(context, score, kind, direction, saved.label, flat, mean)
+    guarded = follow_rounding(context, score, measured, names, direction)
+    summed = (guarded < measured) & ~output & tensor
+    if summed.any() and not (quiet or sequence):
+        lower = np.where(summed, guarded, score)
+        own_in, own_data = _worst(context, lower, ~output & tensor), _worst(context, lower, ~output & tensor & ~weight)
     # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
-    out_score = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
+    guarded_out = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
+    with np.errstate(invalid="ignore"):
+        cancels = (guarded_out < out_score) & (out_score > 1)
+    out_score = guarded_out
     threshold = np.full(len(pairs), noise.QUIET)
     if not quiet:
         weights = _worst(context, score, weight)
@@ -101,6 +109,7 @@ def gather_columns(
         excused=saved.add_to(
             _worst(context, excuse, ~output & tensor), _worst(context, excuse, output), unknown=np.nan
         ),
+        cancels=cancels,
         argument=argument,
         leaf=_leaves(tree, entry, alone | (kind == NodeKind.GRADIENT)),
         alone=alone,

@@ -20,6 +20,7 @@ class NodeColumns:
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
     inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
         small that its score is 0. Neither proves that an input is clean
+    cancels: what the call made is a sum that cancels, or was made of one: its error is large and means nothing
     argument: a non-tensor argument differs
     leaf: the tree holds no other node with a partner below it; alone: without a partner
     extra: made by one side only, as far as the dumps show (alone, and not merely left out of the other dump)
@@ -39,6 +40,7 @@ class NodeColumns:
     own_in: Float64
     inexact: Float64
     excused: Float64
+    cancels: Bool
     argument: Bool
     leaf: Bool
     alone: Bool

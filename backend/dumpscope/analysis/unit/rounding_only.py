@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import are_running_means, score_against_terms
+from dumpscope.analysis.unit.cancellation import are_running_means, follow_rounding, score_against_terms
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
 from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.domain.context import Context
@@ -46,7 +46,8 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
     flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
     mean = are_running_means(items, context.target)
     score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
-    return score_against_terms(context, score, kind, direction, code_labels(labels), flat, mean)
+    guarded = score_against_terms(context, score, kind, direction, code_labels(labels), flat, mean)
+    return follow_rounding(context, score, guarded, names, direction)
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:

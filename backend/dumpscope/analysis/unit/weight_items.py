@@ -1,6 +1,6 @@
 """Weights: which items hold one, and which weights differ.
 
-A weight was loaded, or left by the step before; no call of this step made it.
+A weight was loaded, or left by the step before. One that a call of this step made, or an update within it, is no weight here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions
-from dumpscope.domain.records import Bool, Direction, Int8, Kind, NodeKind, RankDump, Role
+from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope_format.naming import item_name
 
 WEIGHT_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -107,7 +107,11 @@ def find_differing_weights(
         if parameter[row]:
             named.setdefault(key, f"{_module_of(columns.labels[pair])}.{path}")
     findings = []
+    made = _find_made(context, facts, {row for rows in uses.values() for row in rows})
+    updated = _find_updated(target, context, facts, columns, suspects[parameter[suspects]])
     for key, rows in uses.items():
+        if min(context.pair[rows]) > made.get(key, context.nodes) or not updated.isdisjoint(rows):
+            continue
         rows.sort(key=lambda row: (not columns.leaf[context.pair[row]], int(context.pair[row])))
         first = rows[0]
         name = named.get(key) or item_name(
@@ -115,6 +119,37 @@ def find_differing_weights(
         )
         findings.append(DifferingWeight(name=name, pair=int(context.pair[first]), items=tuple(rows)))
     return sorted(findings, key=lambda finding: finding.pair)
+
+
+def _find_made(context: Context, facts: Facts, weights: set[int]) -> dict[tuple[float, ...], int]:
+    """By identity of a tensor the first call that put it out, for those as large as one of these item pairs."""
+    sizes = np.unique(context.elements[list(weights)])
+    rows = (context.role == Role.OUTPUT) & (context.kind == Kind.TENSOR) & (facts.equal == 0)
+    made: dict[tuple[float, ...], int] = {}
+    for row in np.flatnonzero(rows & np.isin(context.elements, sizes)).tolist():
+        made.setdefault(_fingerprint(context, row), int(context.pair[row]))
+    return made
+
+
+def _find_updated(target: RankDump, context: Context, facts: Facts, columns: NodeColumns, weights: Int64) -> set[int]:
+    """Of the item pairs of modules' parameters those that agreed in an earlier call of this step, where a gradient that differs
+    came since: an optimizer updated them within the step."""
+    if not len(weights):
+        return set()
+    with np.errstate(invalid="ignore"):
+        bad = columns.out_score > columns.threshold
+    bad &= (columns.direction == Direction.BACKWARD) | (columns.kind == NodeKind.GRADIENT)
+    agreed: dict[tuple[str, str], int] = {}
+    for row in np.flatnonzero((context.role == Role.PARAMETER) & (facts.equal == 1)).tolist():
+        pair = int(context.pair[row])
+        agreed.setdefault((columns.labels[pair], _path_of(target, context, row)), pair)
+    found = set()
+    for row in weights.tolist():
+        pair = int(context.pair[row])
+        first = agreed.get((columns.labels[pair], _path_of(target, context, row)), pair)
+        if bad[first:pair].any():
+            found.add(row)
+    return found
 
 
 def is_running(target: RankDump, context: Context, row: int) -> bool:
