@@ -64,6 +64,7 @@ def describe_passes(target: RankDump, golden: RankDump, context: Context, facts:
     common = next(iter(totals.values()))
     counts = {side: [phrase("passes.count", count=len(made[side].sizes) if side in made else 1)] for side in sides}
     out = [phrase(f"passes.{word}", total=common, **counts)]
+    out += [phrase("passes.anew", side=[phrase(f"side.{side}")]) for side, one in made.items() if one.anew]
     few = [
         one.compared for one in made.values() if 0 <= one.compared < max(map(sum, (one.sizes for one in made.values())))
     ]

@@ -13,7 +13,8 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
 from dumpscope.domain.run import Run
-from dumpscope.match.amounts import find_amounts
+from dumpscope.match.amounts.data import find_amounts
+from dumpscope.match.amounts.kept import find_kept
 from dumpscope.texts import Phrase, Value, phrase
 from dumpscope.verdict.coverage import MISSING_KINDS, kinds_of_calls
 from dumpscope_format.run import NOTE_KINDS
@@ -37,13 +38,15 @@ def find_setting_differences(target: RankDump, golden: RankDump, context: Contex
     of_runs = find_run_differences(target.header.run, golden.header.run)
     of_runs += describe_notes({"target": target.header.run, "golden": golden.header.run})
     out = [*_describe_headers(target.header, golden.header), *of_runs]
-    passes = target.ref.passes or golden.ref.passes  # the loop around them makes calls of its own
-    if not passes and not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
+    kept = _describe_kept(target, golden, context, facts)
+    own = target.ref.passes or golden.ref.passes or kept  # the loop around passes, or the cache, makes calls of its own
+    if not own and not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
         out += _describe_missing_calls(target, golden)
     if target.header.task == golden.header.task and not any(one["id"] == "setting.data_mode" for one in of_runs):
         out += _describe_missing_parts(target, golden)
     out += describe_passes(target, golden, context, facts)
     out += _describe_amounts(target, golden, context, facts)
+    out += kept
     dtypes = _describe_dtypes(context, facts)
     return [*out, dtypes] if dtypes else out
 
@@ -63,6 +66,17 @@ def _describe_amounts(target: RankDump, golden: RankDump, context: Context, fact
     if passes[0] == passes[1]:
         return [told]
     return [told, phrase("setting.passes", target=passes[0], golden=passes[1])]
+
+
+def _describe_kept(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
+    """One side keeps its cache at full length: how long that is, and what of it is compared."""
+    kept = find_kept(target, golden, context) if context.shape_differs.any() else None
+    if kept is None:
+        return []
+    said = "compared" if (facts.unequal[kept.rows] >= 0).any() else "unseen"
+    sides = [phrase(f"side.{side}") for side in ("target", "golden")]
+    side, other = sides if kept.larger == "target" else sides[::-1]
+    return [phrase("setting.kept", side=[side], other=[other], length=kept.length, common=[phrase(f"kept.{said}")])]
 
 
 def _count_passes(dump: RankDump, node: int) -> int:

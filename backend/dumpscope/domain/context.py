@@ -30,6 +30,7 @@ _NORM = STATISTICS.index("Norm")
 _LOSSES = frozenset({"cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"})
 """Losses that take classes in one of two layouts."""
 _Shape = tuple[int, ...]
+_ATTENTION = "scaled_dot_product_attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,8 @@ class Context:
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
     reshaped: the same number of elements in another shape, compared in order: dimensions of size 1 apart, or some that one
-        side holds as one, or at a boundary where a view may stand between
+        side holds as one, or at a boundary where a view may stand between, or queries of attention that share a head taken as
+        more queries of fewer heads
     moved: reshaped, and their elements stand at other places, so that statistics alone compare them
     other_shape: their shapes differ in any way, and no fused call stands between
     unread: content that nobody reads, on either side (`domain.unread`)
@@ -105,6 +107,9 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         losses = np.array([name in _LOSSES for name in apis] + [False])[api][items.pair] if len(api) else moved
         moved = _are(_has_classes_apart, list(shapes), t_shape, g_shape, shaped & ~reshaped & losses)
     reshaped |= moved
+    if (shaped & ~reshaped).any() and _ATTENTION in apis:
+        at_attention = shaped & ~reshaped & (api[items.pair] == apis.index(_ATTENTION))
+        reshaped |= _are(_share_heads, list(shapes), t_shape, g_shape, at_attention)
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
     t_state, g_state = _states(target.items, t), _states(golden.items, g)
@@ -190,6 +195,15 @@ def _has_classes_apart(one: _Shape, other: _Shape) -> bool:
     """A loss takes the classes of each place behind its rows, (N, C, T), or rows and places in one, (N * T, C)."""
     flat, apart = sorted((one, other), key=len)
     return len(flat) == 2 < len(apart) and flat[1] == apart[1] and _elements(flat) == _elements(apart)
+
+
+def _share_heads(one: _Shape, other: _Shape) -> bool:
+    """The shapes are equal with heads and their queries as one: of queries that share a head, either may be told."""
+    return _without_heads(one) == _without_heads(other)
+
+
+def _without_heads(shape: _Shape) -> _Shape:
+    return (*shape[:-3], shape[-3] * shape[-2], shape[-1]) if len(shape) > 3 else shape
 
 
 def _elements(shape: tuple[int, ...]) -> int:

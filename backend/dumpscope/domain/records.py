@@ -226,7 +226,8 @@ class JoinedPasses:
     sizes: how many of them every pass took; gradients: what gradients of the passes were multiplied by
     compared: how many of them both sides have, where that was told by request and position; -1: it was not
     weighted: the losses of the passes are no sum and no mean of each other, so nothing that follows from them is compared
-    mixed: the first call, with a backward pass, that made of all rows of a pass what is none of the whole: the same; "": none"""
+    mixed: the first call, with a backward pass, that made of all rows of a pass what is none of the whole: the same; "": none
+    anew: each pass took what the one before had taken, and more (a loop without a cache); sizes: how many more"""
 
     word: str
     sizes: tuple[int, ...]
@@ -234,6 +235,7 @@ class JoinedPasses:
     compared: int = -1
     weighted: bool = False
     mixed: str = ""
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,19 @@ def find_causal(target: RankDump, golden: RankDump, pairs: NodePairs, context: C
     return found
 
 
+def find_masking(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:
+    """What attention is told about masking, where passes of a model were put together: that follows from what a pass took."""
+    if (target.ref.passes is None and golden.ref.passes is None) or ATTENTION not in context.apis:
+        return np.empty(0, np.int64)
+    given = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    rows = np.flatnonzero(given & (context.api == context.apis.index(ATTENTION))[context.pair])
+    said = {row for dump in (target, golden) for row in _masked_by(dump, context, rows, golden=dump is golden).rows}
+    found = np.array(sorted(said), np.int64)
+    other = np.isin(facts.outcome, (Outcome.KIND, Outcome.TARGET_ONLY, Outcome.GOLDEN_ONLY))
+    other |= (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)
+    return found[other[found]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Masking:
     """What one side's call of attention says about masking. mask: row of the mask, -1 without one; rows: of all that it says"""
@@ -172,6 +185,23 @@ def _may_be_causal(context: Context, row: int, *, golden: bool) -> bool:
     return bool(0 < stats[row, 2] / stats[row, 1] < 0.5)
 
 
+def find_numbers(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:
+    """A number on one side and a tensor of one element, which is that number, on the other."""
+    found = []
+    for row in np.flatnonzero(facts.outcome == Outcome.KIND).tolist():
+        sides = [
+            (target.items, int(context.target[row]), context.t_stats[row], context.t_state[row]),
+            (golden.items, int(context.golden[row]), context.g_stats[row], context.g_state[row]),
+        ]
+        tensor, number = sides if sides[0][0].kind[sides[0][1]] == Kind.TENSOR else sides[::-1]
+        value, shape = _value(number[0], number[1]), tensor[0].shape[tensor[1]]
+        if type(value) not in (int, float) or shape < 0 or math.prod(tensor[0].shapes[shape]) != 1:
+            continue
+        if tensor[3][0] == State.FINITE and math.isclose(float(tensor[2][0]), value, rel_tol=_CLOSE):
+            found.append(row)
+    return np.array(found, np.int64)
+
+
 def find_repeated_heads(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> Int64:
     """Keys and values of attention, and their gradients, of which one side has each head once and the other as often as queries
     share it (`enable_gqa`)."""
@@ -193,6 +223,23 @@ def find_repeated_heads(target: RankDump, golden: RankDump, context: Context, fa
         if gradient or np.allclose(ends[0][known][:2], ends[1][known][:2], rtol=_SHARE, atol=0):
             found.append(row)
     return np.array(found, np.int64)
+
+
+def find_shared_heads(target: RankDump, golden: RankDump, context: Context, repeated: Int64) -> Int64:
+    """The argument `enable_gqa` of attention whose keys, or queries, one side gives in another form: each key once for a group of
+    queries, or the queries of a group as more queries of one head. repeated: what `find_repeated_heads` found"""
+    if ATTENTION not in context.apis:
+        return np.empty(0, np.int64)
+    calls = np.zeros(context.nodes, bool)
+    calls[context.pair[repeated]] = True
+    calls[context.pair[context.reshaped]] = True
+    calls &= context.api == context.apis.index(ATTENTION)
+    own, other = (
+        np.array([path == "enable_gqa" for path in dump.items.paths] + [False])[dump.items.path[items]] & (items >= 0)
+        for dump, items in ((target, context.target), (golden, context.golden))
+    )
+    found: Int64 = np.flatnonzero((own | other) & calls[context.pair])
+    return found
 
 
 def find_masks(context: Context, facts: Facts) -> Int64:

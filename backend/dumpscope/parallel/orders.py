@@ -42,6 +42,8 @@ class Order:
     as they are
     ends: the place of each part along the dimension, where parts do not follow each other
     moved: elements may stand elsewhere than in the other side's tensor `like`; then there is no whole
+    widths: by place along the dimension, how many places along `grown` both sides made; the others are left at zero
+    tail: of the only part that many of the last places along the dimension are taken, in each of `blocks` runs; None: all
     """
 
     parts: tuple[str | Order, ...]
@@ -56,10 +58,14 @@ class Order:
     ends: tuple[int, ...] | None = None
     times: int = 1
     moved: bool = False
+    widths: tuple[int, ...] | None = None
+    tail: int | None = None
 
     @property
     def changes_statistics(self) -> bool:
         """Whether the statistics of the whole cannot be told from those of its parts."""
+        if any(isinstance(part, Order) and part.tail is not None for part in self.parts):
+            return True
         return self.dimension is None or any(
             one is not None for one in (self.length, self.grown, self.ends, self.order)
         )

@@ -12,6 +12,7 @@ from dumpscope.domain.facts import Leftover, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import Unit
 from dumpscope.domain.unread.memory import UNINITIALISED
+from dumpscope.match.amounts.kept import find_kept
 from dumpscope.match.endings import are_around_passes
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, english, phrase
@@ -51,7 +52,9 @@ def find_reasons(unit: Unit) -> Int8:
     nothing &= context.kind == Kind.TENSOR
     reasons[nothing] = Reason.JOINED if joined else Reason.NO_NUMBER
     reasons[nothing & ~np.bool_(joined) & unfollowed] = Reason.UNSTORED
-    reasons[nothing & context.shape_differs] = Reason.AMOUNTS
+    other = nothing & context.shape_differs
+    if other.any() and find_kept(unit.target, unit.golden, context) is None:
+        reasons[other] = Reason.AMOUNTS
     alone = ~context.both
     bare = (not len(unit.target.items), not len(unit.golden.items))
     reasons[alone & ((context.target < 0) & bare[0] | (context.golden < 0) & bare[1])] = Reason.NOT_RECORDED

@@ -25,8 +25,8 @@ _SUMS: Final = {
 }
 """Operations whose result is a sum of products, of operands or of elements."""
 _CANCELS: Final = 30.0
-"""How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and what
-is estimated of the terms may be off by as much."""
+"""How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
+what is estimated of the terms may be off by as much."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
 
@@ -141,7 +141,7 @@ def follow_rounding(context: Context, score: Float64, guarded: Float64, names: l
         begun = loud & output & (guarded < score) & (direction == Direction.FORWARD)[context.pair]
     if not begun.any():
         return guarded
-    lowered = guarded.copy()
+    lowered: Float64 = guarded.copy()
     codes = identify(context)
     rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
     left: dict[int, float] = {}

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.gather_columns import name_nodes
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
-from dumpscope.domain.records import Bool, Int64, Kind, NodeKind, Role, State
+from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, Role, State
+from dumpscope.domain.result import MeasuredUnit
 from dumpscope.match.forms import is_added
 from dumpscope.verdict.rules import CODES
 
 COMMUNICATION = "Distributed."
+_TAKEN: Final = (Role.INPUT, Role.KWARG)
 
 
 def excuse_without_effect(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> ItemOpinions:
@@ -44,7 +48,30 @@ def excuse_without_effect(case: Case, opinions: ItemOpinions, named: Iterable[in
     )
 
 
-def _one_is_none(case: Case) -> Bool:
+def excuse_beside_none(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
+    """The opinions with a warning for each tensor that one side of a module takes and the other has as None, such as a mask that
+    hides nothing it sees, where all results of the module are within their floors: then it is no cause of anything."""
+    context = unit.context
+    bad = (opinions.verdict == Verdict.NO) & (opinions.rule == CODES["S-2"]) & np.isin(context.role, _TAKEN)
+    bad &= _one_is_none(unit)
+    if not bad.any():
+        return opinions
+    _, _, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
+    bad &= ((kind == NodeKind.MODULE) & (direction == Direction.FORWARD))[context.pair]
+    made = (context.role == Role.OUTPUT) & (unit.facts.outcome == Outcome.COMPARED) & ~np.isnan(opinions.score)
+    worst = np.full(context.nodes, np.inf)
+    worst[context.pair[made]] = 0.0
+    np.fmax.at(worst, context.pair[made], opinions.score[made])
+    excused = bad & (worst <= 1)[context.pair]
+    return replace(
+        opinions,
+        verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
+        rule=np.where(excused, CODES["V-3"], opinions.rule).astype(np.int8),
+        score=np.where(excused, np.nan, opinions.score),
+    )
+
+
+def _one_is_none(case: Case | MeasuredUnit) -> Bool:
     """By item pair: one side holds None."""
     context = case.context
     found = np.zeros(len(context), bool)

@@ -27,6 +27,7 @@ from dumpscope.domain.stored_counts import COUNTS, Counts, counts_of
 from dumpscope.parallel.join_members import join_statistics
 from dumpscope.parallel.orders import ORDER, Order
 from dumpscope.parallel.passes.mixing import Mixed, find_mixed
+from dumpscope.parallel.passes.parts import common_widths, ends_along, find_worst, own_parts
 from dumpscope.parallel.passes.relation import Place, Relation, Shape
 from dumpscope.parallel.passes.ways import (
     Pieces,
@@ -44,7 +45,7 @@ _ROUNDING: Final = 1e-6
 """Relative difference that putting statistics together may make."""
 
 
-WAY_WORDS: Final = ("copy", "join", "cache", "paste", "sum", "number", "skip", "total")
+WAY_WORDS: Final = ("copy", "join", "cache", "paste", "sum", "number", "skip", "total", "ends")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +104,10 @@ def agree_on(plan: Plan, rival: Plan, own: Pieces) -> None:
             side.mixed.numbers.pop(item, None)
 
 
-def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, golden: bool) -> Whole:
-    """The passes of `own` as one dump. golden: `own` is the golden's"""
+def join_passes(
+    own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, golden: bool, by_statistics: bool
+) -> Whole:
+    """The passes of `own` as one dump. golden: `own` is the golden's; by_statistics: no tensors will be compared"""
     aligned = own.aligned
     assert aligned is not None
     items = own.dump.items
@@ -120,7 +123,12 @@ def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, g
     joined = np.flatnonzero(way == Way.JOIN)
     if len(joined):
         parts = aligned.stats[:, joined], aligned.states[:, joined], aligned.sizes[:, joined]
-        stats[joined], states[joined] = join_statistics(*parts)
+        if by_statistics and (own.anew or rival.anew):
+            stats[joined], states[joined] = find_worst(own, rival, joined)
+        elif own.anew:  # the last pass made all of it
+            stats[joined], states[joined] = aligned.stats[-1, joined], aligned.states[-1, joined]
+        else:
+            stats[joined], states[joined] = join_statistics(*parts)
         stats[joined[backward[joined]]] *= factor
         exact = np.array(["float" not in name and "complex" not in name for name in items.dtypes] + [False])
         chosen = relation.orders[golden]
@@ -128,12 +136,17 @@ def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, g
             states[joined] = State.ABSENT
         whole_numbers = joined[exact[items.dtype[joined]]]
         _take_close(stats, states, whole_numbers, own, rival)
+    ends = np.flatnonzero(way == Way.ENDS)
+    if len(ends):
+        at = np.ix_(np.array(own.shared), ends)
+        stats[ends], states[ends] = join_statistics(aligned.stats[at], aligned.states[at], aligned.sizes[at])
     last = np.flatnonzero(np.isin(way, (Way.LAST, Way.TOTAL)))
     stats[last], states[last], hashes[last] = aligned.stats[-1, last], aligned.states[-1, last], -1
     stats[np.flatnonzero(way == Way.TOTAL)] *= factor
     nothing = np.isin(way, (Way.SUM, Way.SKIP, Way.PASTE))
+    nothing |= (way == Way.LAST) & np.isin(np.arange(count), [item for item, place in places.items() if place.kept])
     stats[nothing], states[nothing] = np.nan, State.ABSENT
-    hashes[np.isin(way, (Way.JOIN, Way.NUMBER)) | nothing] = -1
+    hashes[np.isin(way, (Way.JOIN, Way.NUMBER, Way.ENDS)) | nothing] = -1
     for item, number in numbers.items():
         signed = (aligned.stats[:, item, 3] < 0).any()  # some tools call a number its own norm
         stats[item], states[item] = [number, number, number, number if signed else abs(number)], State.FINITE
@@ -145,6 +158,8 @@ def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, g
             shape[item] = len(table)
             table.append(whole)
         order = _order(own, rival, item, Way(int(way[item])), place, terms)
+        if by_statistics and own.anew and way[item] == Way.JOIN:  # those up to the worst pass are compared
+            order = None
         if way[item] != Way.COPY:
             value[item] = len(values)
             counts = _count(own, rival, item, Way(int(way[item])))
@@ -168,6 +183,7 @@ def join_passes(own: Pieces, rival: Pieces, plan: Plan, relation: Relation, *, g
         compared=_compared(relation),
         weighted=plan.mixed.weighted,
         mixed=plan.mixed.call,
+        anew=own.anew,
     )
     dump = replace(own.dump, ref=replace(own.dump.ref, passes=passes), items=whole_items)
     return Whole(dump=dump, orders=orders, arguments=plan.arguments)
@@ -202,17 +218,21 @@ def _whole_shape(own: Pieces, rival: Pieces, item: int, place: Place, way: Way, 
         return rival.shapes(partner)[0]
     shapes, order = own.shapes(item), terms.relation.orders[terms.golden]
     first = shapes[0]
+    if way == Way.ENDS and first:
+        shape = list(first)
+        shape[ends_along(first, terms.relation)] *= len(own.shared)
+        return tuple(shape)
     if way not in (Way.JOIN, Way.LAST, Way.PASTE) or first is None:
         return None
     shape = list(first)
     if place.ends >= 0:
         shape[place.ends] = sum(rival.sizes) if way == Way.PASTE else 1
     if place.cut >= 0:
-        length = sum(one[place.cut] for one in shapes if one is not None)
+        length = sum(own.sizes) * place.times
         shape[place.cut] = length if order is None or way != Way.JOIN else len(order) * place.times
     last = shapes[-1]
     if place.grown >= 0 and last is not None:
-        shape[place.grown] = last[place.grown]
+        shape[place.grown] = sum(own.sizes) if place.kept else last[place.grown]
     return tuple(shape)
 
 
@@ -229,16 +249,22 @@ def _order(own: Pieces, rival: Pieces, item: int, way: Way, place: Place, terms:
         return (
             last if last is None or terms.factor == 1.0 else Order(parts=(last,), dimension=None, factor=terms.factor)
         )
+    if way == Way.ENDS:
+        names, shape = [names[number] for number in own.shared], own.shapes(item)[0]
+        parts = tuple(name for name in names if name is not None)
+        whole = len(parts) == len(names) and shape
+        return Order(parts=parts, dimension=ends_along(shape, terms.relation)) if whole and shape else None
     parts = tuple(name for name in names if name is not None)
     like = _name(rival.dump, int(own.partner[item])) if rival.aligned is None else None
-    if len(parts) < len(names) or (way == Way.PASTE and like is None):
+    over = way == Way.PASTE and place.grown >= 0 and place.times == 1 and rival.aligned is not None
+    if len(parts) < len(names) or (way == Way.PASTE and like is None and not over):
         return None
     relation, moved = terms.relation, way == Way.JOIN and item in terms.moved
     if moved and like is None:
         return None
     blocks = relation.rows if relation.word == "positions" else place.times if like is not None else 1
     return Order(
-        parts=parts,
+        parts=own_parts(own, parts, place, blocks if place.times % blocks == 0 else 1),
         dimension=max(place.cut, place.ends) if max(place.cut, place.ends) >= 0 else None,
         factor=terms.factor if terms.backward[item] and way in (Way.JOIN, Way.SUM) else 1.0,
         like=like if way == Way.PASTE or blocks > 1 or moved else None,
@@ -248,6 +274,7 @@ def _order(own: Pieces, rival: Pieces, item: int, way: Way, place: Place, terms:
         blocks=blocks if way == Way.JOIN and place.times % blocks == 0 else 1,
         order=relation.orders[terms.golden] if way == Way.JOIN else None,
         times=place.times,
+        widths=common_widths(own) if over else None,
     )
 
 
@@ -265,7 +292,7 @@ def _describe(
     said: dict[str, object] = {"way": WAY_WORDS[way]}
     if place.cut >= 0 and way in (Way.JOIN, Way.PASTE):
         said["dimension"] = place.cut
-        said["sizes"] = [shape[place.cut] for shape in own.shapes(item) if shape is not None]
+        said["sizes"] = [size * place.times for size in own.sizes]
     if items.role[item] == Role.OUTPUT and way == Way.JOIN and isinstance(order, Order) and order.blocks == 1:
         said["calls"] = calls[int(items.node[item])]  # which pass made an element follows from its place
     if isinstance(order, Order) and order.order is not None:
@@ -282,7 +309,7 @@ def _count(own: Pieces, rival: Pieces, item: int, way: Way) -> Counts:
     assert aligned is not None
     rows = aligned.rows[:, item].tolist()
     held = [counts_of(member.items, row) for member, row in zip(aligned.members, rows, strict=True)]
-    if way in (Way.LAST, Way.TOTAL):
+    if way in (Way.LAST, Way.TOTAL) or (way == Way.JOIN and own.anew):
         return held[-1]
     if way != Way.JOIN:
         return counts_of(rival.dump.items, int(own.partner[item]))

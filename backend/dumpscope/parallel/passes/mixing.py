@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Kind, NodeKind, Role, State
+from dumpscope.match.operators.operations import moves_data
 from dumpscope.parallel.passes.relation import Place
 from dumpscope.parallel.passes.ways import Pieces, Way, in_backward
 
@@ -126,7 +127,8 @@ class _Finder:
                 if alone or spoilt or reduces or mixes:
                     self._taint(node, item)
                 continue
-            doubtful = spoilt or mixes or (self.way[item] == Way.COPY and self._takes_parts(taken))
+            one = self.way[item] in (Way.COPY, Way.ENDS) and not moves_data(api)
+            doubtful = spoilt or mixes or (one and self._takes_parts(taken))
             sorts = mixes and api in _PERMUTES
             if doubtful and (sorts or not self._agrees(item)):
                 self.way[item] = Way.SKIP
@@ -165,6 +167,8 @@ class _Finder:
     def _mixes(self, api: str, rows: range, taken: list[int]) -> bool:
         """Whether a call looks at all rows, or positions, of its pass for each of them."""
         items = self.own.dump.items
+        if self.own.anew:  # each pass holds what came before it
+            return False
         if api in _ATTENTION:  # keys of this pass alone, and not of those before it
             return any(self.way[item] == Way.JOIN and self.places[item].cut > 0 for item in taken[1:2])
         if api not in _ALONG or not taken or self.way[taken[0]] != Way.JOIN:
@@ -189,9 +193,8 @@ class _Finder:
 
     def _agrees(self, item: int) -> bool:
         """Whether the whole is the other side's, as far as statistics tell; where they do not, nothing contradicts it."""
-        joined = self.way[item] != Way.COPY
-        mine = self.own.told(item, joined=joined)
-        theirs = self.rival.told(int(self.own.partner[item]), joined=joined)
+        way = Way(int(self.way[item]))
+        mine, theirs = self.own.told(item, way), self.rival.told(int(self.own.partner[item]), way)
         if ((mine[1] == State.ABSENT) | (theirs[1] == State.ABSENT)).all():
             return True
         if (mine[1] != theirs[1]).any():
@@ -292,7 +295,7 @@ class _Finder:
         items, own, rival = self.own.dump.items, self.own, self.rival
         rows = np.flatnonzero((items.node == items.node[item]) & (items.role != Role.OUTPUT) & (self.way == Way.JOIN))
         for row in rows.tolist():
-            mine, theirs = own.told(row, joined=True), rival.told(int(own.partner[row]), joined=True)
+            mine, theirs = own.told(row, Way.JOIN), rival.told(int(own.partner[row]), Way.JOIN)
             known = (mine[1][:2] == State.FINITE) & (theirs[1][:2] == State.FINITE)
             if not (np.isclose(mine[0][:2], theirs[0][:2], rtol=_EXACT, atol=0) | ~known).all():
                 return False

@@ -26,6 +26,8 @@ class Relation:
     sizes: how many rows or positions every pass took, of the target and of the golden
     dimension: that one of the data
     orders: which rows, or positions, of the target and of the golden are compared, None where all as they are
+    anew: whether each pass of the target, of the golden took what the one before had taken, and more (a loop without a cache);
+        its size is then what it took more
     """
 
     word: Word
@@ -33,6 +35,7 @@ class Relation:
     sizes: tuple[Shape, Shape]
     dimension: int
     orders: tuple[Shape | None, Shape | None] = (None, None)
+    anew: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +43,14 @@ class Place:
     """Where the parts of a tensor lie in the whole. cut: dimension along which they follow each other, grown: one that holds what
     all passes so far have made, as of keys and values from a cache, ends: one along which each made its last position only, as of
     the scores of the next word; -1: none. times: elements of one row or position along `cut`
+    kept: `grown` has the length of the whole, or more, in every pass: what no pass so far has made is hidden
     """
 
     cut: int = -1
     grown: int = -1
     ends: int = -1
     times: int = 1
+    kept: bool = False
 
 
 def relate(target: Sequence[Shape], golden: Sequence[Shape], *, words: bool = False) -> Relation | None:
@@ -75,6 +80,20 @@ def begin_alike(relation: Relation) -> bool:
     one, other = relation.sizes
     shared = min(len(one), len(other))
     return sum(one) != sum(other) and one[:shared] == other[:shared]
+
+
+def may_begin_anew(sizes: Shape) -> bool:
+    """Whether each pass took more than the one before."""
+    return len(sizes) > 1 and all(one < other for one, other in pairwise(sizes))
+
+
+def with_new_parts(relation: Relation, anew: tuple[bool, bool]) -> Relation:
+    """The relation with what each pass took more as its size, where a side began anew in every pass."""
+    sizes = tuple(
+        tuple(size - before for before, size in pairwise((0, *own))) if again else own
+        for own, again in zip(relation.sizes, anew, strict=True)
+    )
+    return replace(relation, sizes=(sizes[0], sizes[1]), anew=anew)
 
 
 def begins_anew(parts: Sequence[Array], dimension: int) -> bool:
@@ -130,24 +149,34 @@ def _compare(one: Array, other: Array) -> tuple[bool, float]:
     return False, float(near[told].mean())
 
 
-def find_place(own: Sequence[Shape | None], rival: Sequence[Shape | None], sizes: tuple[Shape, Shape]) -> Place | None:
+def find_place(
+    own: Sequence[Shape | None],
+    rival: Sequence[Shape | None],
+    sizes: tuple[Shape, Shape],
+    anew: tuple[bool, bool] = (False, False),
+) -> Place | None:
     """Where the parts `own` of a tensor lie in the whole; None where they cannot be put together to what the other side has.
-    sizes: rows or positions of every pass of this side and of the other. A Place without dimensions: nothing is cut."""
+    sizes: rows or positions of every pass of this side and of the other. A Place without dimensions: nothing is cut.
+    anew: whether passes of this side, of the other, hold what those before had, see `Relation`"""
     mine = [shape for shape in own if shape is not None]
     theirs = [shape for shape in rival if shape is not None]
     if len(mine) < len(own) or len(theirs) < len(rival) or len({len(shape) for shape in (*mine, *theirs)}) != 1:
         return None
-    cuts, grown, ends, times = [], [], [], 1
+    cuts, grown, ends = list[int](), list[int](), list[int]()
+    times, kept = 1, False
     for place in range(len(mine[0])):
         here, there = [shape[place] for shape in mine], [shape[place] for shape in theirs]
         if len({*here, *there}) == 1:
             continue
-        found = _times(here, sizes[0])
-        if found is not None and _is_part(there, sizes[1], found):
+        found = _times(here, sizes[0], anew=anew[0])
+        both = found is not None and found == _times(there, sizes[1], anew=anew[1])
+        holds = _holds_all(here, sizes[0]), _holds_all(there, sizes[1])
+        if both and not (cuts and all(holds)):
             cuts.append(place)
-            times = found
-        elif here == list(accumulate(sizes[0])) and there == list(accumulate(sizes[1])):
+            times = found or 1
+        elif all(holds):
             grown.append(place)
+            kept = len(here) > 1 and len(set(here)) == 1
         elif set(here) == {1} and len(theirs) == 1 and there[0] == sum(sizes[1]):
             ends.append(place)
         else:
@@ -155,16 +184,20 @@ def find_place(own: Sequence[Shape | None], rival: Sequence[Shape | None], sizes
     if max(len(cuts), len(grown), len(ends)) > 1 or (ends and (cuts or grown)):
         return None
     cut, held, last = (found[0] if found else -1 for found in (cuts, grown, ends))
-    return Place(cut=cut, grown=held, ends=last, times=times)
+    return Place(cut=cut, grown=held, ends=last, times=times, kept=kept)
 
 
-def _times(lengths: Sequence[int], sizes: Shape) -> int | None:
-    """By how much the lengths are larger than the sizes, all by the same; None where they are not."""
-    times, rest = divmod(lengths[0], sizes[0])
+def _times(lengths: Sequence[int], sizes: Shape, *, anew: bool) -> int | None:
+    """By how much the lengths are larger than what each pass took, all by the same; None where they are not."""
+    taken = list(accumulate(sizes)) if anew else list(sizes)
+    times, rest = divmod(lengths[0], taken[0])
     if rest or not times:
         return None
-    return times if all(length == times * size for length, size in zip(lengths, sizes, strict=True)) else None
+    return times if all(length == times * size for length, size in zip(lengths, taken, strict=True)) else None
 
 
-def _is_part(lengths: Sequence[int], sizes: Shape, times: int) -> bool:
-    return all(length == times * size for length, size in zip(lengths, sizes, strict=True))
+def _holds_all(lengths: Sequence[int], sizes: Shape) -> bool:
+    """Whether the lengths are those of what all passes so far took, or always as long as all of them need."""
+    if list(lengths) == list(accumulate(sizes)):
+        return True
+    return len(lengths) > 1 and len(set(lengths)) == 1 and lengths[0] >= sum(sizes)

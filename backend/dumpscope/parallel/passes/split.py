@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -21,6 +21,8 @@ ONCE: Final = -1
 MOST: Final = 4096
 """Passes that are put together at most."""
 _FEW: Final = 4
+_AGAIN: Final = 0.25
+"""Share of the modules that run in every pass at least where one that runs once precedes them."""
 _SHARE: Final = 0.05
 """Calls, and share of the calls of a pass, that the last pass lacks at least where it ended early."""
 _OPTIMIZER: Final = "optimizer"
@@ -58,7 +60,7 @@ def glance(dump: RankDump) -> list[tuple[int, ...]]:
     modules = np.flatnonzero(ran)
     if len(modules):
         modules = modules[np.argsort(dump.tree.order[modules], kind="stable")]
-        anchors = modules[nodes.label[modules] == nodes.label[modules[0]]].tolist()
+        anchors = _anchors(dump, modules.tolist(), nodes.label[modules].tolist())
     else:
         anchors = _first_calls(dump)
     data = _find_data(dump, anchors[:MOST], _TAKEN)
@@ -76,34 +78,74 @@ def find_passes(dump: RankDump) -> Passes | None:
     in_time = np.argsort(dump.tree.order, kind="stable").tolist()
     ran = [entry for entry in in_time if _is_module(entries[entry])]
     if ran:
-        times = Counter(entries[entry].label for entry in ran)
-        anchors = [entry for entry in ran if entries[entry].label == entries[ran[0]].label]
-        if Counter(times.values()).most_common(1)[0][0] != len(anchors):
+        labels = [entries[entry].label for entry in ran]
+        anchors = _anchors(dump, ran, labels)
+        later = anchors[0] != ran[0]
+        times = [count for count in Counter(labels).values() if count > 1 or not later]
+        if Counter(times).most_common(1)[0][0] != len(anchors):
             return None
     else:
+        weighted = _weighted_calls(dump)
         anchors = _first_calls(dump)
+        later = bool(anchors) and anchors[0] != weighted[0]
     if not 0 < len(anchors) <= MOST:
         return None
     data, made = _find_data(dump, anchors, _TAKEN), _find_data(dump, anchors, (Role.OUTPUT,))
-    of = _assign(dump, entries, in_time, anchors)
+    of = _assign(dump, entries, in_time, anchors, later=later)
     return Passes(count=len(anchors), of=of, data=tuple(data), made=tuple(made), turns=_turns(dump, entries))
 
 
-def _first_calls(dump: RankDump) -> list[int]:
-    """The nodes of the first function that takes a weight, by the same weight as in its first call, in the order of time."""
-    nodes, items = dump.nodes, dump.items
+def _anchors(dump: RankDump, ran: Sequence[int], labels: Sequence[Hashable]) -> list[int]:
+    """Those of these entries, in the order of time, with which passes begin. labels: of each entry"""
+    found = [ran[place] for place in _begins(labels)]
+    if found[0] != ran[0] and not _are_words(dump, _find_data(dump, found[:MOST], _TAKEN)):
+        return [entry for entry, label in zip(ran, labels, strict=True) if label == labels[0]]
+    return found
+
+
+def _begins(labels: Sequence[Hashable]) -> list[int]:
+    """Places, among labels in the order in which modules ran, of the module with which every pass begins: the first one. Where an
+    encoder ran once before all passes, the first of those that ran again, all as often as most of them; if the encoder shares it
+    with the passes, its first runs are the encoder's."""
+    times = Counter(labels)
+    again = Counter(count for count in times.values() if count > 1)
+    chosen, runs = labels[0], times[labels[0]]
+    if again and sum(again.values()) >= _AGAIN * len(times):
+        usual = again.most_common(1)[0][0]
+        if runs == 1:
+            chosen, runs = next(label for label in labels if times[label] == usual), usual
+        elif usual < runs < 2 * usual:
+            runs = usual
+    return [place for place, label in enumerate(labels) if label == chosen][-runs:]
+
+
+def _are_words(dump: RankDump, items: Sequence[int]) -> bool:
+    """Whether these items hold whole numbers: what a decoder takes; layers that run several times take others."""
+    return min(items) >= 0 and all("int" in dump.items.dtypes[code] for code in dump.items.dtype[list(items)].tolist())
+
+
+def _weighted_calls(dump: RankDump) -> list[int]:
+    """The nodes of functions that take a weight, in the order of time."""
+    nodes = dump.nodes
     weighted = np.array([label.rpartition(".")[2] in WEIGHTED for label in nodes.labels] + [False])[nodes.label]
     weighted &= (nodes.kind == NodeKind.API) & (nodes.direction == Direction.FORWARD) & (nodes.index < naming.AGAIN)
     calls = np.flatnonzero(weighted)
-    if not len(calls):
-        return []
-    calls = calls[np.argsort(dump.tree.order[calls], kind="stable")]
-    calls = calls[nodes.label[calls] == nodes.label[calls[0]]]
+    found: list[int] = calls[np.argsort(dump.tree.order[calls], kind="stable")].tolist()
+    return found
+
+
+def _first_calls(dump: RankDump) -> list[int]:
+    """The nodes of the function with which every pass begins: the first one that takes a weight, by the same weight as in its
+    first call; of an encoder, see `_begins`. In the order of time."""
+    items, calls = dump.items, _weighted_calls(dump)
     second = np.array([path == "1" for path in items.paths] + [False])[items.path]
     held = np.flatnonzero(second & (items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0))
     weights = dict(zip(items.node[held].tolist(), held.tolist(), strict=True))
-    prints = [fingerprint(dump, weights[call]) if call in weights else None for call in calls.tolist()]
-    return [call for call, one in zip(calls.tolist(), prints, strict=True) if one is not None and one == prints[0]]
+    known = [call for call in calls if call in weights]
+    if not known or known[0] != calls[0]:
+        return []
+    keys = [(int(dump.nodes.label[call]), fingerprint(dump, weights[call])) for call in known]
+    return _anchors(dump, known, keys)
 
 
 def _is_module(entry: _Entry) -> bool:
@@ -187,9 +229,12 @@ def _first_of(items: Items, held: Bool, node: int) -> int:
     return first + int(some[0]) if len(some) else -1
 
 
-def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], anchors: Sequence[int]) -> Int32:
+def _assign(
+    dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], anchors: Sequence[int], *, later: bool
+) -> Int32:
     """The pass of every entry. A forward call belongs to the pass whose module ran before it; what precedes that module in the
-    first pass precedes it in the others as well. A backward call follows its forward call."""
+    first pass precedes it in the others as well. A backward call follows its forward call. later: what else precedes it is made
+    once"""
     place = {entry: number for number, entry in enumerate(in_time)}
     begins = [place[anchor] for anchor in anchors]
     words = [(entries[entry].direction, entries[entry].label) for entry in in_time]
@@ -198,6 +243,10 @@ def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], a
     for begin, floor in zip(begins[1:], begins, strict=False):
         pairs = zip(before, words[floor + 1 : begin][::-1], strict=False)
         first.append(begin - len(list(takewhile(lambda pair: pair[0] == pair[1], pairs))))
+    if later:
+        first[0] = begins[0] - max(
+            (begin - start for begin, start in zip(begins[1:], first[1:], strict=True)), default=0
+        )
     of = np.full(len(entries), ONCE, np.int32)
     parents = dump.tree.parent.tolist()
     outside = _below(dump, in_time, parents, _OUTSIDE)
@@ -218,7 +267,7 @@ def _assign(dump: RankDump, entries: Sequence[_Entry], in_time: Sequence[int], a
             of[entry] = latest
         elif one.index >= naming.AGAIN and known is not None:
             of[entry] = known
-        elif moment <= last_backward:
+        elif first[0] <= moment <= last_backward:
             of[entry] = number
             calls[one.kind, one.label, one.index] = number
     return of

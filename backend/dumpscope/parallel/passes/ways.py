@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
+from itertools import accumulate
 from math import log
 from typing import Final
 
@@ -32,6 +34,8 @@ _MAX: Final = 0
 _NORM: Final = 3
 _CACHE: Final = "cache"
 """In the names of arguments that turn a cache on."""
+_CLOSE: Final = 1e-6
+"""Relative difference of the same number that rounding may make."""
 _ALIKE: Final = 1.15
 """Ratio of the norms of the last gradient and the whole one up to which the last is the sum of all."""
 
@@ -47,19 +51,29 @@ class Way(IntEnum):
     NUMBER = 5  # one number that is a sum or a mean
     SKIP = 6  # nothing can be compared
     TOTAL = 7  # the last pass holds the sum of all
+    ENDS = 8  # each pass made its last position only: those at which a pass of either side ended
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pieces:
     """One side. dump: its first pass, or the whole where it made one; aligned: of all its passes, None where it made one
     partner: for each item of `dump` the one of the other side's, -1 where there is none
-    sizes: rows or positions of its passes; rows: whether it is rows"""
+    sizes, rival_sizes: rows or positions of its passes, and of the other side's; rows: whether it is rows
+    anew: see `Relation`"""
 
     dump: RankDump
     aligned: Aligned | None
     partner: Int64
     sizes: Shape
+    rival_sizes: Shape
     rows: bool
+    anew: bool = False
+
+    @cached_property
+    def shared(self) -> list[int]:
+        """The passes that end at a position at which a pass of the other side ends."""
+        ends = set(accumulate(self.rival_sizes))
+        return [number for number, end in enumerate(accumulate(self.sizes)) if end in ends]
 
     def codes(self, item: int) -> Int32:
         """Code of the shape of an item in every pass."""
@@ -79,15 +93,19 @@ class Pieces:
             values, states = self.aligned.stats[:, item, _MAX], self.aligned.states[:, item, _MAX]
         return values.tolist() if (states == State.FINITE).all() else None
 
-    def told(self, item: int, *, joined: bool) -> tuple[Float64, UInt8]:
-        """Statistics of the whole, as far as those of the parts tell: (4,). joined: each pass holds a part"""
+    def told(self, item: int, way: Way) -> tuple[Float64, UInt8]:
+        """Statistics of the whole, as far as those of the parts tell: (4,). way: COPY, ENDS, or another where each pass holds a
+        part"""
         items = self.dump.items
         if self.aligned is None:
             return items.stats[item], items.stat_state[item]
         aligned, one = self.aligned, slice(item, item + 1)
-        if not joined:
+        if way == Way.COPY:
             return aligned.stats[0, item], aligned.states[0, item]
-        stats, states = join_statistics(aligned.stats[:, one], aligned.states[:, one], aligned.sizes[:, one])
+        if self.anew and way != Way.ENDS:
+            return aligned.stats[-1, item], aligned.states[-1, item]
+        at = self.shared if way == Way.ENDS else slice(None)
+        stats, states = join_statistics(aligned.stats[at, one], aligned.states[at, one], aligned.sizes[at, one])
         return stats[0], states[0]
 
     def norms(self) -> Float64:
@@ -121,7 +139,7 @@ def find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
             continue
         shapes = own.codes(item).tobytes(), rival.codes(partner).tobytes()
         if shapes not in known:
-            known[shapes] = find_place(own.shapes(item), rival.shapes(partner), sizes)
+            known[shapes] = find_place(own.shapes(item), rival.shapes(partner), sizes, (own.anew, rival.anew))
         place = known[shapes]
         if place is None:
             way[item] = Way.SKIP
@@ -135,6 +153,8 @@ def find_ways(own: Pieces, rival: Pieces) -> tuple[Int8, dict[int, Place]]:
             way[item] = Way.JOIN
         elif items.role[item] == Role.PARAMETER:
             continue
+        elif not same[item] and not backward[item] and _made_at_ends(own, rival, item):
+            way[item] = Way.ENDS
         elif int(aligned.sizes[0, item]) == 1 and (not same[item] or backward[item] or _differs(own, rival, item)):
             way[item] = Way.NUMBER
         elif not same[item]:
@@ -147,6 +167,19 @@ def _differs(own: Pieces, rival: Pieces, item: int) -> bool:
     """Whether a number that all passes have is another one on the other side: a count is the sum of theirs."""
     mine, theirs = own.numbers(item), rival.numbers(int(own.partner[item]))
     return mine is not None and theirs is not None and len({*mine, *theirs}) > 1
+
+
+def _made_at_ends(own: Pieces, rival: Pieces, item: int) -> bool:
+    """Whether each pass may have made the last position only, and both sides end passes at one position. A number of each pass is
+    one of that position where it is the same on both sides."""
+    assert own.aligned is not None
+    if own.rows or not own.shared:
+        return False
+    if int(own.aligned.sizes[0, item]) > 1:
+        return True
+    mine, theirs = own.told(item, Way.ENDS), rival.told(int(own.partner[item]), Way.ENDS)
+    known = (mine[1] == State.FINITE) & (theirs[1] == State.FINITE)
+    return bool(known.any() and np.isclose(mine[0], theirs[0], rtol=_CLOSE)[known].all())
 
 
 def _skip_relative(own: Pieces, way: Int8) -> None:

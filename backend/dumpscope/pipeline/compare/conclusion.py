@@ -47,7 +47,8 @@ from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.domain.suspects import keep_suspects
 from dumpscope.errors import Problem
 from dumpscope.export.stack_frames import call_text
-from dumpscope.match.amounts import find_amounts
+from dumpscope.match.amounts.data import find_amounts
+from dumpscope.match.amounts.kept import find_kept
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers.picks import check_picks
@@ -228,10 +229,11 @@ class Conclusion:
         found = find_origins(case)
         self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
-        amounts = case.context.shape_differs.any() and find_amounts(unit.target, unit.golden, case.context)
+        sides = unit.target, unit.golden, case.context
+        related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides))
         put_together = [ref for ref in (unit.target.ref, unit.golden.ref) if ref.joined or ref.passes]
-        if case.history.differs or put_together or amounts:
-            # a split model, or another number of passes, makes calls of its own: those that change no value say nothing
+        if case.history.differs or put_together or related:
+            # a split model, other passes or another cache make calls of their own: those that change no value say nothing
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)

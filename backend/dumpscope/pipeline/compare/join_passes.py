@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
 from dumpscope.parallel.members import with_full_paths
-from dumpscope.parallel.passes.join import agree_on, join_passes, plan_passes
+from dumpscope.parallel.passes.join import Whole, agree_on, join_passes, plan_passes
 from dumpscope.parallel.passes.relation import Relation
 from dumpscope.parallel.passes.split import Passes, find_unfinished, glance, members
 from dumpscope.parallel.passes.ways import Pieces
@@ -25,6 +26,8 @@ from dumpscope.texts import phrase, say
 Sides = tuple[RankDump, RankDump]
 Arguments = tuple[Int64, Int64]
 """Items of the target and of the golden that say how much a pass took."""
+_ROUNDS: Final = 3
+"""How often passes are put together at most: the first ones of two sides may show other partners than the wholes do."""
 _NOTHING: Final = np.empty(0, np.int64)
 
 
@@ -61,34 +64,70 @@ def _join(
         for side, one, several in zip(full, passes, many, strict=True)
     ]
     firsts = [side if one is None else one.base for side, one in zip(full, aligned, strict=True)]
-    pairs = match(firsts[0], firsts[1], options).items
-    both = (pairs.target >= 0) & (pairs.golden >= 0)
-    pieces = []
-    for number, (own, there) in enumerate(((pairs.target, pairs.golden), (pairs.golden, pairs.target))):
-        partner = np.full(len(firsts[number].items), -1, np.int64)
-        partner[own[both]] = there[both]
-        pieces.append(
-            Pieces(
-                dump=firsts[number],
-                aligned=aligned[number],
-                partner=partner,
-                sizes=relation.sizes[number],
-                rows=relation.word == "rows",
-            )
-        )
-    tensors = folder is not None and options.tensors and all(len(side.items.data_names) for side in sides)
+    tensors = options.tensors and all(len(side.items.data_names) for side in sides)
+    partners = _partners((firsts[0], firsts[1]), options)
+    for _ in range(_ROUNDS):
+        wholes = _wholes(firsts, aligned, partners, relation, by_statistics=not tensors)
+        joined = [side if whole is None else whole.dump for side, whole in zip(firsts, wholes, strict=True)]
+        again = _partners((joined[0], joined[1]), options)
+        if all(np.array_equal(one, other) for one, other in zip(partners, again, strict=True)):
+            break
+        partners = again
     made, arguments = list(sides), [_NOTHING, _NOTHING]
-    plans = [plan_passes(pieces[number], pieces[1 - number]) if many[number] else None for number in range(2)]
+    for number, (word, found) in enumerate(zip(("target", "golden"), wholes, strict=True)):
+        if found is not None:
+            place = folder / word if folder is not None and tensors else None
+            wanted = found.dump if options.tensors else _without_tensors(found.dump)
+            made[number] = _with_end(make_tensors(wanted, found.orders, place), aligned[number], word)
+            arguments[number] = found.arguments
+    return (made[0], made[1]), (arguments[0], arguments[1])
+
+
+def _partners(sides: Sides, options: Options) -> Arguments:
+    """For each item of each side the one of the other, -1 where there is none."""
+    pairs = match(sides[0], sides[1], options).items
+    both = (pairs.target >= 0) & (pairs.golden >= 0)
+    partners = []
+    for side, own, there in (
+        (sides[0], pairs.target, pairs.golden),
+        (sides[1], pairs.golden, pairs.target),
+    ):
+        partner = np.full(len(side.items), -1, np.int64)
+        partner[own[both]] = there[both]
+        partners.append(partner)
+    return partners[0], partners[1]
+
+
+def _wholes(
+    firsts: Sequence[RankDump],
+    aligned: Sequence[Aligned | None],
+    partners: Arguments,
+    relation: Relation,
+    *,
+    by_statistics: bool,
+) -> list[Whole | None]:
+    """Each side with its passes put together, to be compared with these partners; None for one that is a whole as it is."""
+    pieces = [
+        Pieces(
+            dump=firsts[number],
+            aligned=aligned[number],
+            partner=partners[number],
+            sizes=relation.sizes[number],
+            rival_sizes=relation.sizes[1 - number],
+            rows=relation.word == "rows",
+            anew=relation.anew[number],
+        )
+        for number in range(2)
+    ]
+    plans = [plan_passes(own, pieces[1 - number]) if own.aligned else None for number, own in enumerate(pieces)]
     if plans[0] is not None and plans[1] is not None:
         agree_on(plans[0], plans[1], pieces[0])
-    for number, (word, plan) in enumerate(zip(("target", "golden"), plans, strict=True)):
-        if plan is not None:
-            whole = join_passes(pieces[number], pieces[1 - number], plan, relation, golden=number == 1)
-            place = folder / word if folder is not None and tensors else None
-            wanted = whole.dump if options.tensors else _without_tensors(whole.dump)
-            made[number] = _with_end(make_tensors(wanted, whole.orders, place), aligned[number], word)
-            arguments[number] = whole.arguments
-    return (made[0], made[1]), (arguments[0], arguments[1])
+    return [
+        None
+        if plan is None
+        else join_passes(own, pieces[1 - number], plan, relation, golden=number == 1, by_statistics=by_statistics)
+        for number, (own, plan) in enumerate(zip(pieces, plans, strict=True))
+    ]
 
 
 def _with_end(dump: RankDump, aligned: Aligned | None, word: str) -> RankDump:

@@ -90,6 +90,8 @@ def realise(order: Order | str) -> Array:
         return _placed(order, order.ends, order.dimension)
     if order.grown is not None:
         return _grown(order, order.grown)
+    if order.tail is not None and order.dimension is not None:
+        return _last_places(realise(order.parts[0]), order.dimension, order.blocks, order.tail)
     parts = [realise(part) for part in order.parts]
     if order.factor != 1.0:
         parts = [part * np.asarray(order.factor, part.dtype) for part in parts]
@@ -156,6 +158,14 @@ def _continued(parts: list[Array], dimension: int, order: Order) -> Array:
     return plain if _near(plain, pattern) > _near(found, pattern) else found
 
 
+def _last_places(part: Array, dimension: int, blocks: int, count: int) -> Array:
+    """The last places of a tensor along a dimension, in each of that many runs."""
+    runs = part.reshape(*part.shape[:dimension], blocks, -1, *part.shape[dimension + 1 :])
+    length = runs.shape[dimension + 1]
+    taken = np.take(runs, range(length - count, length), axis=dimension + 1)
+    return taken.reshape(*part.shape[:dimension], -1, *part.shape[dimension + 1 :])
+
+
 def _stands_elsewhere(whole: Array, order: Order) -> bool:
     """Whether the other side's tensor holds the same elements at other places."""
     pattern = None if order.like is None else realise(order.like)
@@ -213,6 +223,8 @@ def _placed(order: Order, ends: Sequence[int], dimension: int) -> Array:
 
 def _pasted(order: Order, dimension: int, grown: int) -> Array:
     parts = [realise(part) for part in order.parts]
+    if order.widths is not None:
+        return _in_common(parts, dimension, grown, order.widths)
     pattern = realise(order.like) if order.like is not None else None
     length, width = sum(part.shape[dimension] for part in parts), parts[-1].shape[grown]
     cut = tuple(
@@ -232,6 +244,26 @@ def _pasted(order: Order, dimension: int, grown: int) -> Array:
             raise TensorError(_unlike([part, pattern]))
         found[there] = part
         begin = end
+    return found
+
+
+def _in_common(parts: list[Array], dimension: int, grown: int, widths: Sequence[int]) -> Array:
+    """What both sides made of what is made over a cache, of two that made it in several passes: places that either did not make
+    are zero."""
+    shape = list(parts[-1].shape)
+    shape[dimension] = sum(part.shape[dimension] for part in parts)
+    found = np.zeros(shape, parts[-1].dtype)
+    begin = 0
+    for part in parts:
+        for place in range(part.shape[dimension]):
+            width = min(widths[begin + place], part.shape[grown]) if begin + place < len(widths) else part.shape[grown]
+            there, here = [slice(None)] * part.ndim, [slice(None)] * part.ndim
+            there[dimension], here[dimension] = slice(begin + place, begin + place + 1), slice(place, place + 1)
+            there[grown] = here[grown] = slice(width)
+            if found[tuple(there)].shape != part[tuple(here)].shape:
+                raise TensorError(_unlike(parts))
+            found[tuple(there)] = part[tuple(here)]
+        begin += part.shape[dimension]
     return found
 
 

@@ -31,14 +31,18 @@ from dumpscope.domain.records import (
 )
 from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_other_extras, stores_counts
 from dumpscope.errors import CancelledError, TensorError
-from dumpscope.match.amounts import cut, find_amounts, find_common, find_related, find_sizes, may_differ_at_the_end
+from dumpscope.match.amounts.data import cut, find_amounts, find_common, find_related, find_sizes, may_differ_at_the_end
+from dumpscope.match.amounts.kept import find_kept, find_kept_masks, find_kept_sizes
 from dumpscope.match.forms import (
     find_causal,
     find_defaults,
     find_mapped,
+    find_masking,
     find_masks,
+    find_numbers,
     find_other_words,
     find_repeated_heads,
+    find_shared_heads,
 )
 from dumpscope.metrics import compare_statistics, compare_tensors
 from dumpscope.pipeline.compare.damage import explain_damage, is_suspicious
@@ -361,22 +365,33 @@ def tell_other_words(target: RankDump, golden: RankDump, pairs: NodePairs, conte
     causal = find_causal(target, golden, pairs, context)
     triangles = [rows for mask, rows in causal.items() if _is_triangle(target, golden, context, mask)]
     other_dtypes = have_other_dtypes(context)
+    repeated = find_repeated_heads(target, golden, context, facts)
     for rows in (
         *triangles,
         np.flatnonzero(shaped & _unfused(pairs, context)),
         np.array(masks, np.int64),
         find_other_words(target, golden, context, facts, other_dtypes=other_dtypes),
         find_mapped(target, golden, context, facts),
-        find_repeated_heads(target, golden, context, facts),
+        find_masking(target, golden, context, facts),
+        find_numbers(target, golden, context, facts),
+        repeated,
+        find_shared_heads(target, golden, context, repeated),
     ):
         facts.outcome[rows] = Outcome.FORM
         facts.equal[rows] = -1
 
 
-def relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> None:
-    """Where the runs took other amounts of the same data, compare what both took, as far as tensors of the forward pass are
-    there, and judge nothing that only says so. Writes into `facts`, which were just measured."""
-    amounts = find_amounts(target, golden, context) if context.shape_differs.any() else None
+def relate(target: RankDump, golden: RankDump, context: Context, facts: Facts, *, tensors: bool) -> None:
+    """Judge nothing that only says that the runs took other amounts of data, or keep their caches in another way; and compare
+    what both have, as far as tensors are there and wanted. Writes into `facts`, which were just measured."""
+    if context.shape_differs.any():
+        _relate_amounts(target, golden, context, facts, tensors=tensors)
+        _relate_kept(target, golden, context, facts, tensors=tensors)
+
+
+def _relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: Facts, *, tensors: bool) -> None:
+    """Where the runs took other amounts of the same data, compare what both took in the forward pass."""
+    amounts = find_amounts(target, golden, context)
     if amounts is None:
         return
     related = find_related(target, golden, context, facts, amounts)
@@ -386,6 +401,8 @@ def relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: 
     shaped = related[facts.outcome[related] == Outcome.SHAPE]
     facts.outcome[related] = Outcome.NO_DATA
     facts.equal[related] = -1
+    if not tensors:
+        return
     data = [_stored(dump, int(items[amounts.row])) for dump, items in _both(target, golden, context)]
     common = find_common(amounts, data[0], data[1]) if data[0] is not None and data[1] is not None else None
     if common is None:
@@ -405,6 +422,31 @@ def relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: 
             continue
         part = np.ascontiguousarray(part)
         _note(facts, [(row, compare_tensors(*((part, other) if common.larger == "target" else (other, part))))])
+
+
+def _relate_kept(target: RankDump, golden: RankDump, context: Context, facts: Facts, *, tensors: bool) -> None:
+    """Where one side keeps its cache at full length, compare the positions that both have."""
+    kept = find_kept(target, golden, context)
+    if kept is None:
+        return
+    for rows in (
+        find_kept_masks(target, golden, context, facts, kept),
+        find_kept_sizes(target, golden, context, facts, kept),
+    ):
+        facts.outcome[rows] = Outcome.FORM
+        facts.equal[rows] = -1
+    facts.outcome[kept.rows] = Outcome.NO_DATA
+    facts.equal[kept.rows] = -1
+    for row, dimension in zip(kept.rows.tolist(), kept.dimension.tolist(), strict=True) if tensors else ():
+        if context.elements[row] > MOST:
+            continue
+        one, other = (_stored(dump, int(items[row])) for dump, items in _both(target, golden, context))
+        if one is None or other is None or one.ndim != other.ndim:
+            continue
+        common = range(min(one.shape[dimension], other.shape[dimension]))
+        parts = [np.ascontiguousarray(np.take(side, common, dimension)) for side in (one, other)]
+        if parts[0].shape == parts[1].shape:
+            _note(facts, [(row, compare_tensors(parts[0], parts[1]))])
 
 
 def _both(

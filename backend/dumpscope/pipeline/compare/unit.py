@@ -10,6 +10,7 @@ import numpy as np
 from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.setting_differences import have_other_kernels
 from dumpscope.analysis.unit.gather_columns import node_verdicts
+from dumpscope.analysis.unit.no_effect import excuse_beside_none
 from dumpscope.analysis.unit.rounding_only import excuse_rounding
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, Outcome
@@ -20,7 +21,7 @@ from dumpscope.errors import Problem
 from dumpscope.match import match
 from dumpscope.pipeline.compare.damage import is_damage
 from dumpscope.pipeline.compare.join_passes import with_joined_passes
-from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, relate_amounts, tell_other_words
+from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of, relate, tell_other_words
 from dumpscope.pipeline.compare.provisional import first_origin, with_early, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
 from dumpscope.texts import say
@@ -88,6 +89,7 @@ def measure_rank(
             cancelled=lambda: False,
         )  # fmt: skip
         tell_other_words(target, golden, matched.pairs, context, statistics)
+        relate(target, golden, context, statistics, tensors=False)
         early = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
         progress(0.0, with_early(say("pipeline.reading_tensors"), early))
     facts = measure(
@@ -95,7 +97,7 @@ def measure_rank(
         progress=lambda done, text: progress(done * share, with_early(text, early)),
     )  # fmt: skip
     tell_other_words(target, golden, matched.pairs, context, facts)
-    relate_amounts(target, golden, context, facts)
+    relate(target, golden, context, facts, tensors=options.tensors)
     for own, passed in ((context.target, arguments[0]), (context.golden, arguments[1])):
         rows = np.flatnonzero(np.isin(own, passed) & np.isin(facts.outcome, (Outcome.SCALAR, Outcome.KIND)))
         facts.outcome[rows], facts.equal[rows] = Outcome.FORM, -1
@@ -123,7 +125,7 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     bits = not have_other_kernels(measured.target.header.run, measured.golden.header.run)
     opinions = judge(context, facts, names, policy, measured.mode, own, bits=bits)
     if policy.base == "default":
-        opinions = excuse_rounding(measured, opinions)
+        opinions = excuse_beside_none(measured, excuse_rounding(measured, opinions))
     if facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy), own)
         opinions = apply_reference(opinions, facts.distances, *floors)

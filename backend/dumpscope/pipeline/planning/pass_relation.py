@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from dumpscope.domain.records import RankDump, State
 from dumpscope.errors import TensorError
 from dumpscope.parallel.join_members import join_statistics
-from dumpscope.parallel.passes.relation import Relation, begin_alike, begins_anew, check_data, relate
+from dumpscope.parallel.passes.relation import (
+    Relation,
+    begin_alike,
+    begins_anew,
+    check_data,
+    may_begin_anew,
+    relate,
+    with_new_parts,
+)
 from dumpscope.parallel.passes.split import Passes, changes_weights, find_named, find_passes, shapes_of
 from dumpscope.parallel.passes.tokens import POSITIONS, REQUESTS, WORDS, Tokens, find_order
 from dumpscope.readers.tensors import tensor_file
@@ -61,17 +69,23 @@ def _checked(
     if all(len(side) == len(rows) for side, rows in zip(arrays, items, strict=True)):
         if begin_alike(relation) and np.array_equal(arrays[0][0], arrays[1][0]):
             return None  # each pass is compared with its namesake
-        if relation.word == "positions" and any(begins_anew(side, relation.dimension) for side in arrays):
-            return None
+        if relation.word == "positions":
+            anew = begins_anew(arrays[0], relation.dimension), begins_anew(arrays[1], relation.dimension)
+            relation = with_new_parts(relation, anew)
+            arrays = [_new_parts(side, relation, number) for number, side in enumerate(arrays)]
         orders = None
         if relation.word == "positions" and relation.rows == 1:
             orders = find_order(*(_tokens(side, one) for side, one in zip(sides, passes, strict=True)))
         return check_data(relation, arrays[0], arrays[1], orders)
+    if relation.word == "positions" and sum(relation.sizes[0]) != sum(relation.sizes[1]):
+        anew = may_begin_anew(relation.sizes[0]), may_begin_anew(relation.sizes[1])
+        relation = with_new_parts(relation, anew)
     if sum(relation.sizes[0]) != sum(relation.sizes[1]):
         return None  # statistics of other amounts do not tell whether it is the same data
     told = []
-    for side, rows in zip(sides, map(np.array, items), strict=True):
+    for side, taken, again in zip(sides, map(np.array, items), relation.anew, strict=True):
         own = side.items
+        rows = taken[-1:] if again else taken  # the last pass took all
         sizes = np.array([[math.prod(own.shapes[code])] for code in own.shape[rows].tolist()])
         told.append(join_statistics(own.stats[rows][:, None], own.stat_state[rows][:, None], sizes))
     (one, here), (other, there) = told
@@ -82,6 +96,16 @@ def _checked(
         return None
     known = (here == State.FINITE) & (there == State.FINITE) & whole
     return relation if np.isclose(one, other, rtol=_SUMS)[known].all() else None
+
+
+def _new_parts(parts: Sequence[NDArray[Any]], relation: Relation, side: int) -> list[NDArray[Any]]:
+    """What each pass took more than the one before."""
+    if not relation.anew[side]:
+        return list(parts)
+    return [
+        np.take(part, range(part.shape[relation.dimension] - size, part.shape[relation.dimension]), relation.dimension)
+        for part, size in zip(parts, relation.sizes[side], strict=True)
+    ]
 
 
 def _tokens(dump: RankDump, passes: Passes) -> Tokens:

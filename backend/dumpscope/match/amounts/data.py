@@ -146,7 +146,9 @@ def find_sizes(target: RankDump, golden: RankDump, context: Context, facts: Fact
     other_form = _may_be_left_out(target, golden, context, facts)
     found = []
     for row in rows.tolist():
-        values = [_sizes(dump, int(items[row])) for dump, items in ((target, context.target), (golden, context.golden))]
+        values = [
+            whole_numbers(dump, int(items[row])) for dump, items in ((target, context.target), (golden, context.golden))
+        ]
         if other_form[row]:
             found.append(row)
             continue
@@ -262,7 +264,7 @@ def _is_none(dump: RankDump, items: Int32) -> Bool:
     return found
 
 
-def _sizes(dump: RankDump, item: int) -> Shape:
+def whole_numbers(dump: RankDump, item: int) -> Shape:
     """The whole numbers that an argument holds; none for other arguments."""
     code = int(dump.items.value[item]) if item >= 0 and dump.items.kind[item] == Kind.SCALAR else -1
     value = json.loads(dump.items.values[code]) if code >= 0 else None
