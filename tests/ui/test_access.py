@@ -146,10 +146,6 @@ def test_axe_finds_nothing_serious_on_a_comparison(page: Page, address: str, pyt
     go_on(page, f"{address}?tab=hist&stage=plot")
     expect(page.get_by_test_id("stage").locator(".main-svg").first).to_be_visible()
     hold_to_axe(page, pytestconfig, "stage")
-    go_on(page, f"{address}?stage=path&hops=3")
-    expect(page.locator("[data-middle]")).to_be_visible()
-    page.wait_for_load_state("networkidle")
-    hold_to_axe(page, pytestconfig, "path")
 
 
 def test_axe_finds_nothing_serious_in_dialogs(page: Page, address: str, pytestconfig: pytest.Config) -> None:

@@ -182,16 +182,18 @@ def test_both_languages_have_it(
         expect(page.get_by_test_id("suspects")).to_contain_text(text)
 
 
-@pytest.mark.parametrize("width", [390, 720])
-def test_on_a_narrow_screen_rows_wrap_and_nothing_is_wider_than_it(page: Page, address: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 844})
+def test_on_a_narrow_screen_rows_wrap_and_nothing_is_wider_than_it(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 720, "height": 844})
     page.goto(f"{address}?sus=1")
     row = rows(page).nth(1)
-    expect(row).to_contain_text("It made the error 26.2 times larger.")
-    box = row.bounding_box()
-    assert box is not None
-    assert box["x"] + box["width"] <= width
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (720, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        expect(row).to_contain_text("It made the error 26.2 times larger.")
+        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        box = row.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_selected_call_is_explained_in_one_paragraph_without_a_click(

@@ -41,20 +41,20 @@ def test_two_dumps_are_registered_picked_and_compared_on_the_page(page: Page, se
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_name_reason_stack_and_plot_are_in_view_at_1280x800(
-    page: Page, address: str, theme: Literal["light", "dark"]
-) -> None:
+def test_name_reason_stack_and_plot_are_in_view_at_1280x800_in_light_and_dark(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.emulate_media(color_scheme=theme)
     page.goto(address)
-    expect(page.locator(".main-svg").first).to_be_visible()
-    for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
-        expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
-    assert page.get_by_test_id("why").evaluate("text => text.scrollHeight <= text.clientHeight")  # all of it
-    for row in (0, 1):  # the numbers of both sides
-        expect(page.get_by_test_id("io").locator("tbody tr").nth(row)).to_be_in_viewport(ratio=0.95)
-    assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
+    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for theme in themes:
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", theme)
+        expect(page.locator(".main-svg").first).to_be_visible()
+        for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
+            expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
+        assert page.get_by_test_id("why").evaluate("text => text.scrollHeight <= text.clientHeight")  # all of it
+        for row in (0, 1):  # the numbers of both sides
+            expect(page.get_by_test_id("io").locator("tbody tr").nth(row)).to_be_in_viewport(ratio=0.95)
+        assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
 
 
 def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:
