@@ -180,6 +180,10 @@ GOALS: Final[dict[str, tuple[tuple[str, str], str, Callable[[Page], None]]]] = {
 }
 
 
+AT_ONCE: Final = tuple(
+    goal for goal, (sides, query, _) in GOALS.items() if (sides, query) == (FAULT, "") and not counts()[goal]
+)
+"""What is there without a click or key, all in one page."""
 CHANGING: Final = ("match two calls by hand", "say that it is known")
 """Goals that change the comparison, which no other test may have then."""
 
@@ -188,7 +192,17 @@ def test_the_table_names_every_goal_that_is_counted_and_no_other() -> None:
     assert counts().keys() == GOALS.keys()
 
 
-@pytest.mark.parametrize("goal", GOALS)
+def test_what_is_there_at_once_takes_no_click_and_no_key(counted: Page, server: Server, dumps: Path) -> None:
+    assert len(AT_ONCE) == 5
+    target, golden = FAULT
+    counted.goto(known(server, dumps / target, dumps / golden))
+    for goal in AT_ONCE:
+        _, _, reach = GOALS[goal]
+        reach(counted)
+        assert sum(acts(counted).values()) == 0, goal
+
+
+@pytest.mark.parametrize("goal", [goal for goal in GOALS if goal not in AT_ONCE])
 def test_a_goal_takes_as_many_clicks_and_keys_as_the_table_says(
     counted: Page,
     server: Server,
