@@ -24,7 +24,7 @@ from playwright.sync_api import (
 from warm_python import warm_python
 
 from ui.expecting import PATIENCE
-from ui.keeping import errors_of, hand_out, note_sessions, take_back
+from ui.keeping import errors_of, hand_out, note_sessions, take_back, tell_replies
 from ui.watching import Watched, watching
 
 PLAIN = "plain.test"
@@ -237,6 +237,7 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     fresh = new_page(context)
     errors = errors_of(fresh)
     yield fresh
+    tell_replies(fresh)
     assert [error for error in errors if not any(path in error for path in expected)] == []
 
 

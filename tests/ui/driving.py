@@ -33,6 +33,13 @@ def acts(page: Page) -> dict[str, int]:
     return found
 
 
+def go_on(page: Page, address: str) -> None:
+    """Another address of the server that the page shows, as its links go there: nothing is loaded that is there already."""
+    page.evaluate(
+        "(address) => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
+    )
+
+
 def register(page: Page, folder: Path) -> None:
     page.get_by_test_id("server-path").fill(str(folder))
     page.get_by_test_id("register").click()

@@ -1,25 +1,39 @@
 """One page of a browser serves test after test, as long as no test leaves anything in it.
 
 A page that goes on to another address has the scripts and styles of the last one in memory. A new page reads all of them from
-the profile's disk, which is a third of what it takes to open the screen. Size and media are set back after a test. Where a test
-failed, or left something that a page keeps for good (LASTING, a session of the developer tools), the page is closed.
+the profile's disk, which is a third of what it takes to open the screen. Size, media, scripts, routes, listeners and sessions of
+the developer tools are set back after a test. Where a test failed, or did something that cannot be taken back (LASTING), the
+page is closed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Response
+from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page
 
 from ui.watching import LARGEST_REPLY
 
 LASTING: Final = (
-    "add_init_script", "add_locator_handler", "expose_binding", "expose_function", "on", "once", "route", "route_from_har",
-    "route_web_socket", "set_default_navigation_timeout", "set_default_timeout", "set_extra_http_headers",
+    "add_locator_handler", "expose_binding", "expose_function", "once", "route_from_har", "route_web_socket",
+    "set_default_navigation_timeout", "set_default_timeout", "set_extra_http_headers",
 )  # fmt: skip
-"""What a test can do to a page that outlives the document."""
+"""What a test can do to a page that outlives the document and its test."""
+
+REPLIES: Final = """
+    const told = (replies) => {
+        for (const { name, contentType, encodedBodySize: size } of replies) {
+            if (size > %d && contentType === "application/json") console.error(`${name}: ${size} bytes`);
+        }
+    };
+    const watch = new PerformanceObserver((seen) => told(seen.getEntries()));
+    watch.observe({ type: "resource", buffered: true });
+    window.tellReplies = () => told(watch.takeRecords());
+"""
+"""The page itself makes errors of replies above the promised size. Told of all, Playwright takes 35 ms more for a screen."""
 
 BLANK: Final = "about:blank"
 MEDIA: Final[dict[str, Any]] = {
@@ -34,11 +48,13 @@ MEDIA: Final[dict[str, Any]] = {
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """errors: script errors, console errors and replies above the promised size since the page was handed out"""
+    """errors: script errors, console errors and replies above the promised size since the page was handed out;
+    undo: takes back what this test did to the page"""
 
     page: Page
     size: Any
     errors: list[str] = field(default_factory=list)
+    undo: list[Callable[[], object]] = field(default_factory=list)
     lasting: bool = False
     media: bool = False
 
@@ -60,7 +76,13 @@ def hand_out(profile: BrowserContext, make: Callable[[], Page]) -> Page:
 
 
 def errors_of(page: Page) -> list[str]:
+    """What went wrong in a page since it was handed out, a list that grows; `tell_replies` adds what the page has yet to tell."""
     return _HELD[page].errors
+
+
+def tell_replies(page: Page) -> None:
+    with suppress(Error):  # it is closed, or on its way to another address
+        page.evaluate("() => window.tellReplies?.()")
 
 
 def take_back(profile: BrowserContext, *, failed: bool) -> None:
@@ -77,13 +99,15 @@ def take_back(profile: BrowserContext, *, failed: bool) -> None:
 
 
 def note_sessions(profile: BrowserContext) -> None:
-    """From now on a page of the profile that gets a session of the developer tools serves one test."""
+    """From now on a session of the developer tools with a page of the profile ends with the test that began it, and with it all
+    that it set."""
     begin = profile.new_cdp_session
 
     def begun(page: Any) -> Any:
+        session = begin(page)
         if page in _HELD:
-            _HELD[page].lasting = True
-        return begin(page)
+            _HELD[page].undo.append(session.detach)
+        return session
 
     profile.new_cdp_session = begun  # type: ignore[method-assign]
 
@@ -92,6 +116,8 @@ def _emptied(held: Held) -> bool:
     page = held.page
     try:
         page.goto(BLANK, timeout=10_000)
+        while held.undo:
+            held.undo.pop()()
         if page.viewport_size != held.size:
             page.set_viewport_size(held.size)
         if held.media:
@@ -107,7 +133,7 @@ def _watched(held: Held) -> Held:
     page, errors = held.page, held.errors
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(said(message)) if message.type == "error" else None)
-    page.on("response", lambda reply: errors.extend(too_large(reply)))
+    page.add_init_script(f"{{{REPLIES % LARGEST_REPLY}}}")
 
     def noting(act: Callable[..., Any], what: str) -> Callable[..., Any]:
         def noted(*given: Any, **named: Any) -> Any:
@@ -118,16 +144,31 @@ def _watched(held: Held) -> Held:
 
     for name in LASTING:
         setattr(page, name, noting(getattr(page, name), "lasting"))
+    _undoing(held)
     page.emulate_media = noting(page.emulate_media, "media")  # type: ignore[method-assign]
     return held
 
 
+def _undoing(held: Held) -> None:
+    """From now on it is known how scripts, routes and listeners of the page are taken back."""
+    page, undo = held.page, held.undo
+    script, route, listen = page.add_init_script, page.route, page.on
+
+    def with_script(*given: Any, **named: Any) -> Any:
+        added = script(*given, **named)
+        undo.append(added.close)
+        return added
+
+    def with_route(*given: Any, **named: Any) -> Any:
+        undo.append(lambda: page.unroute_all(behavior="ignoreErrors"))
+        return route(*given, **named)
+
+    def with_listener(event: Any, heard: Any) -> None:
+        listen(event, heard)
+        undo.append(lambda: page.remove_listener(event, heard))
+
+    page.add_init_script, page.route, page.on = with_script, with_route, with_listener  # type: ignore[method-assign]
+
+
 def said(message: ConsoleMessage) -> str:
     return f"{message.text} {message.location.get('url', '')}"
-
-
-def too_large(reply: Response) -> list[str]:
-    size = int(reply.headers.get("content-length", 0))
-    if size <= LARGEST_REPLY or "application/json" not in reply.headers.get("content-type", ""):
-        return []
-    return [f"{reply.url}: {size} bytes"]

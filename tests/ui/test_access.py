@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route
+from playwright.sync_api import BrowserContext, Page
 
-from ui.conftest import PATIENCE, PLAIN, Server, new_page
-from ui.driving import known, ready
+from ui.answering import Asked, answering
+from ui.conftest import PLAIN, Server, new_page
+from ui.driving import go_on, known, ready
 from ui.expecting import expect, noticing
 
 TOKEN = "open-sesame"
@@ -76,98 +77,123 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
 
 ALONE = {
     "alone": ("", ".main-svg"),
-    "alone map": ("?tab=map", ".main-svg"),
-    "alone values": ("?tab=values", "[data-testid=values-grid]"),
-    "alone apis": ("?tab=apis", ".main-svg"),
-    "alone compare": ("?do=compare", "[data-testid=compare-with] input[type=radio]"),
-    "alone help": ("", ".main-svg"),
+    "map": ("?tab=map", ".main-svg"),
+    "values": ("?tab=values", "[data-testid=values-grid]"),
+    "apis": ("?tab=apis", ".main-svg"),
+    "compare": ("?do=compare", "[data-testid=compare-with] input[type=radio]"),
+    "help": ("", ".main-svg"),
 }
 """States of the page of one dump that went wrong: what follows its address, and what is there then."""
 
 
-@pytest.mark.parametrize("screen", ALONE)
 def test_axe_finds_nothing_serious_on_one_dump_alone(
-    page: Page, server: Server, dumps: Path, pytestconfig: pytest.Config, screen: str
+    page: Page, server: Server, dumps: Path, pytestconfig: pytest.Config
 ) -> None:
+    ready(server, dumps / "golden")  # it can be compared with that one
+    address = ready(server, dumps / "target_nan")
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    more, there = ALONE[screen]
-    page.goto(ready(server, dumps / "target_nan") + more)
-    expect(page.locator(there).first).to_be_visible()
-    if screen == "alone":
-        page.get_by_test_id("alone-how").click()
-        expect(page.get_by_test_id("unchecked-dump")).to_be_visible()
-    if screen == "alone help":
-        page.get_by_test_id("help").click()
-        expect(page.get_by_test_id("marks")).to_be_visible()
+    page.goto(address)
+    for screen, (more, there) in ALONE.items():
+        go_on(page, address + more)
+        expect(page.locator(there).first).to_be_visible()
+        how, told = page.get_by_test_id("alone-how"), page.get_by_test_id("unchecked-dump")
+        if screen == "alone":
+            how.click()
+            expect(told).to_be_visible()
+        elif screen == "help":
+            expect(page.get_by_test_id("compare-with")).to_have_count(0)
+            page.get_by_test_id("help").click()
+            expect(page.get_by_test_id("marks")).to_be_visible()
+        hold_to_axe(page, pytestconfig, screen)
+        if screen == "alone":
+            how.click()
+            expect(told).to_have_count(0)
+
+
+def hold_to_axe(page: Page, pytestconfig: pytest.Config, screen: str) -> None:
+    """Axe finds nothing serious on what the page shows, in light nor in dark colours."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
         page.wait_for_function(AT_REST)
-        assert grave(page, pytestconfig) == []
+        assert grave(page, pytestconfig) == [], f"{screen}, {scheme}"
 
 
-SCREENS = (
-    "home", "triage", "dump", "values", "match", "matches", "trends", "ranks", "map", "peek", "suspects", "path", "stage",
-    "source", "source equal", "no source", "source alone",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_axe_finds_nothing_serious(
-    page: Page,
-    server: Server,
-    address: str,
-    dumps: Path,
-    pytestconfig: pytest.Config,
-    screen: str,
-    request: pytest.FixtureRequest,
+def test_axe_finds_nothing_serious_on_the_start_page(
+    page: Page, server: Server, address: str, pytestconfig: pytest.Config
 ) -> None:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    if "source" in screen:
-        show_source(page, server, address, request, screen)
-    elif screen == "home":
-        page.goto(server.url)
-        expect(page.get_by_role("row").nth(3)).to_be_visible()
-        page.get_by_role("button", name="Options").click()
-    elif screen in ("match", "matches", "trends", "ranks"):
-        page.goto(f"{address}?do={screen}")
+    page.goto(address.split("/comparisons/", maxsplit=1)[0])
+    expect(page.get_by_role("row").nth(3)).to_be_visible()
+    page.get_by_role("button", name="Options").click()
+    hold_to_axe(page, pytestconfig, "home")
+
+
+def test_axe_finds_nothing_serious_on_a_comparison(page: Page, address: str, pytestconfig: pytest.Config) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto(address)
+    expect(page.locator(".main-svg").first).to_be_visible()
+    expect(page.get_by_test_id("flow")).to_be_visible()
+    hold_to_axe(page, pytestconfig, "triage")
+    go_on(page, f"{address}?tab=map")
+    expect(page.locator("[data-drawn^='map/']")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    hold_to_axe(page, pytestconfig, "map")
+    go_on(page, f"{address}?tab=values")
+    expect(page.get_by_test_id("values-grid")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    hold_to_axe(page, pytestconfig, "peek")
+    go_on(page, f"{address}?tab=hist&stage=plot")
+    expect(page.get_by_test_id("stage").locator(".main-svg").first).to_be_visible()
+    hold_to_axe(page, pytestconfig, "stage")
+
+
+def test_axe_finds_nothing_serious_in_dialogs(page: Page, address: str, pytestconfig: pytest.Config) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto(address)
+    for dialog in ("match", "matches", "trends", "ranks"):
+        go_on(page, f"{address}?do={dialog}")
         expect(page.get_by_role("dialog")).to_be_visible()
         page.wait_for_load_state("networkidle")
-    elif screen == "suspects":
-        weight = known(server, dumps / "target_fault_bwd", dumps / "target_fault_weight")
-        page.goto(f"{weight}?sus=1&s=0&r=0&n=Functional.layer_norm.3.backward")
-        expect(page.get_by_test_id("suspect")).to_have_count(3)
-        expect(page.get_by_test_id("tree").locator("[data-reached]").first).to_be_visible()
-    elif screen == "path":
-        page.goto(f"{address}?stage=path&hops=3")
-        expect(page.locator("[data-middle]")).to_be_visible()
-        page.wait_for_load_state("networkidle")
-    elif screen == "stage":
-        page.goto(f"{address}?tab=hist&stage=plot")
-        expect(page.get_by_test_id("stage").locator(".main-svg").first).to_be_visible()
-    elif screen in ("map", "peek"):
-        page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
-        shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first
-        expect(shown).to_be_visible()
-        page.wait_for_load_state("networkidle")
-    else:
-        page.goto(address)
-        expect(page.locator(".main-svg").first).to_be_visible()
-        expect(page.get_by_test_id("flow")).to_be_visible()
-    if screen in ("dump", "values"):
-        page.get_by_role("heading", level=1).get_by_role("link").first.click()
-        expect(page).to_have_url(re.compile("/dumps/"))
-        expect(page.get_by_test_id("leaves")).to_be_visible()
-        expect(page.get_by_test_id("node-trend")).to_be_visible()
-    if screen == "values":
-        page.get_by_test_id("open-trends").click()
-        expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible()
-    page.wait_for_function(AT_REST)
-    assert grave(page, pytestconfig) == []
-    page.emulate_media(color_scheme="dark")
-    expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
-    page.wait_for_function(AT_REST)
-    assert grave(page, pytestconfig) == []
+        hold_to_axe(page, pytestconfig, dialog)
+        go_on(page, address)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_axe_finds_nothing_serious_among_suspects(
+    page: Page, server: Server, dumps: Path, pytestconfig: pytest.Config
+) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    weight = known(server, dumps / "target_fault_bwd", dumps / "target_fault_weight")
+    page.goto(f"{weight}?sus=1&s=0&r=0&n=Functional.layer_norm.3.backward")
+    expect(page.get_by_test_id("suspect")).to_have_count(3)
+    expect(page.get_by_test_id("tree").locator("[data-reached]").first).to_be_visible()
+    hold_to_axe(page, pytestconfig, "suspects")
+
+
+def test_axe_finds_nothing_serious_on_a_dump_and_its_trends(
+    page: Page, address: str, pytestconfig: pytest.Config
+) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto(address)
+    page.get_by_role("heading", level=1).get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile("/dumps/"))
+    expect(page.get_by_test_id("leaves")).to_be_visible()
+    expect(page.get_by_test_id("node-trend")).to_be_visible()
+    expect(page.locator(".main-svg").first).to_be_visible()
+    hold_to_axe(page, pytestconfig, "dump")
+    page.get_by_test_id("open-trends").click()
+    expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible()
+    hold_to_axe(page, pytestconfig, "values")
+
+
+@pytest.mark.parametrize("screen", ["source", "source equal", "no source", "source alone"])
+def test_axe_finds_nothing_serious_around_a_source(
+    page: Page, server: Server, address: str, pytestconfig: pytest.Config, screen: str, request: pytest.FixtureRequest
+) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    show_source(page, server, address, request, screen)
+    hold_to_axe(page, pytestconfig, screen)
 
 
 def show_source(page: Page, server: Server, address: str, request: pytest.FixtureRequest, screen: str) -> None:
@@ -228,40 +254,38 @@ UNANSWERED = {
 """Screens, each with the requests that get no answer."""
 
 
-@pytest.mark.parametrize("failing", [False, True], ids=["loading", "failed"])
 @pytest.mark.parametrize("screen", UNANSWERED)
-def test_axe_finds_nothing_serious_while_lists_load_or_where_they_failed(
-    context: BrowserContext,
-    server: Server,
-    address: str,
-    dumps: Path,
-    pytestconfig: pytest.Config,
-    screen: str,
-    failing: bool,
+def test_axe_finds_nothing_serious_while_lists_load_nor_where_they_failed(
+    context: BrowserContext, server: Server, address: str, dumps: Path, pytestconfig: pytest.Config, screen: str
 ) -> None:
     page = new_page(context)  # failed requests are logged by the browser, so not the strict page
-    held: list[str] = []
+    held: list[Asked] = []
+    failing: list[bool] = []
 
-    def hold(route: Route) -> None:
-        held.append(route.request.url)
+    def hold(asked: Asked) -> None:
+        held.append(asked)
         if failing:
-            route.fulfill(status=500, json={"error": "internal", "detail": "a test", "hint": None})
+            fail(asked)
+
+    def fail(asked: Asked) -> None:
+        asked.fulfill({"error": "internal", "detail": "a test", "hint": None}, status=500)
 
     path, pattern = UNANSWERED[screen]
-    page.route(re.compile(pattern), hold)
-    place = server.url if path == "" else path.format(address=address, dump=ready(server, dumps / "golden"))
+    answering(page, pattern, hold)
+    page.goto(server.url if path == "" else path.format(address=address, dump=ready(server, dumps / "golden")))
     if screen == "palette":
-        page.goto(place)
         expect(page.get_by_test_id("selected-name")).not_to_be_empty()
         page.keyboard.press("Control+k")
-    with page.expect_request(re.compile(pattern), timeout=PATIENCE):
-        if screen == "palette":
-            page.get_by_test_id("palette").fill("gelu")
-        else:
-            page.goto(place)
-    if failing and screen != "palette":
-        expect(page.get_by_test_id("failure").first).to_be_visible()
+        page.get_by_test_id("palette").fill("gelu")
+    expect(page.get_by_text("Loading…").first).to_be_visible()
+    while not held:
+        page.wait_for_timeout(20)
+    assert grave(page, pytestconfig) == []
+    failing.append(True)
+    for asked in list(held):
+        fail(asked)
+    if screen == "palette":
+        expect(page.get_by_text("Nothing has this name").first).to_be_visible()
     else:
-        expect(page.get_by_text("Loading…").first).to_be_visible()
-    assert held
+        expect(page.get_by_test_id("failure").first).to_be_visible()
     assert grave(page, pytestconfig) == []

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route
 
 from ui.conftest import Server
-from ui.driving import ask, finished, start
+from ui.driving import ask, begin, finished, known, sides
 from ui.expecting import expect
 from ui.made import cut_rank, died, late, other_inputs
 
@@ -65,10 +65,10 @@ def test_what_is_damaged_is_told_with_its_place_and_the_rest_is_compared(
 
 
 def test_two_runs_that_agree_name_their_largest_error_and_the_coverage(page: Page, server: Server, dumps: Path) -> None:
-    banner_of(page, finished(server, dumps / "stat_golden", dumps / "stat_golden"))
+    banner_of(page, known(server, dumps / "stat_golden", dumps / "stat_golden"))
     expect(page.get_by_test_id("largest")).to_contain_text("every compared number is equal")
     expect(page.get_by_test_id("banner")).to_contain_text("163 nodes, 503 items: 503 Yes")
-    banner_of(page, finished(server, dumps / "stat_bf16", dumps / "stat_golden"))
+    banner_of(page, known(server, dumps / "stat_bf16", dumps / "stat_golden"))
     largest = page.get_by_test_id("largest")
     expect(largest).to_contain_text("times its floor, at")
     name = largest.get_by_role("button").inner_text()
@@ -87,7 +87,7 @@ def test_two_runs_that_agree_name_their_largest_error_and_the_coverage(page: Pag
 def test_sides_that_were_dumped_differently_are_told_apart_at_once(
     page: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
-    banner_of(page, finished(server, dumps / target, dumps / golden))
+    banner_of(page, known(server, dumps / target, dumps / golden))
     expect(page.get_by_test_id("sides-apart")).to_contain_text(says)
 
 
@@ -95,13 +95,13 @@ def test_sides_that_were_dumped_differently_are_told_apart_at_once(
 def test_without_tensors_a_badge_says_so_and_missing_plots_name_the_setting(
     page: Page, server: Server, dumps: Path, pair: str, badge: str
 ) -> None:
-    page.goto(f"{finished(server, dumps / f'{pair}_fault', dumps / f'{pair}_golden')}?tab=hist")
+    page.goto(f"{known(server, dumps / f'{pair}_fault', dumps / f'{pair}_golden')}?tab=hist")
     expect(page.get_by_test_id("mode")).to_have_text(badge)
     expect(page.get_by_role("region", name="Plots")).to_contain_text('"task": "tensor"')
 
 
 def test_a_tree_without_construct_json_is_marked_as_inferred(page: Page, server: Server, dumps: Path) -> None:
-    banner_of(page, finished(server, dumps / "types_L1_stat", dumps / "types_L1_stat"))
+    banner_of(page, known(server, dumps / "types_L1_stat", dumps / "types_L1_stat"))
     page.get_by_test_id("banner").get_by_role("button", name="tree inferred").click()
     expect(page.get_by_text("The dump has no construct.json")).to_be_visible()
 
@@ -114,22 +114,28 @@ def slow(tmp_path: Path, dumps: Path) -> Iterator[Server]:
     running.stop()
 
 
+def last_of_many(server: Server, dumps: Path) -> str:
+    """Id of a comparison that waits behind others."""
+    both = sides(server, dumps / "target_fault", dumps / "golden")
+    return [begin(server, both) for _ in range(25)][-1]
+
+
 def test_a_reload_rejoins_a_running_comparison_and_it_can_be_cancelled(page: Page, slow: Server, dumps: Path) -> None:
-    waiting = [start(slow, dumps / "target_fault", dumps / "golden") for _ in range(25)]
-    page.goto(f"{slow.url}/comparisons/{waiting[-1]}")
+    last = last_of_many(slow, dumps)
+    page.goto(f"{slow.url}/comparisons/{last}")
     job = page.get_by_test_id("job")
     expect(job).to_contain_text("queued")
     page.reload()
     expect(job).to_contain_text("Comparing")
     page.get_by_test_id("cancel").click()
     expect(page.get_by_test_id("cancelled")).to_be_visible()
-    assert ask(slow, "GET", f"/comparisons/{waiting[-1]}")["status"] == "cancelled"
+    assert ask(slow, "GET", f"/comparisons/{last}")["status"] == "cancelled"
 
 
 def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provisional(
     page: Page, slow: Server, dumps: Path
 ) -> None:
-    waiting = [start(slow, dumps / "target_fault", dumps / "golden") for _ in range(25)][-1]
+    waiting = last_of_many(slow, dumps)
 
     def running(route: Route) -> None:  # real tensors that last so long are too large for a test
         job = route.fetch().json()
@@ -148,9 +154,9 @@ def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provi
 
 
 def test_counts_of_more_than_one_step_say_so_for_the_list_shows_one(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("banner")).to_contain_text("in all steps and ranks:")
-    page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
+    page.goto(known(server, dumps / "stat_fault", dumps / "stat_golden"))
     expect(page.get_by_test_id("count-origin")).to_be_visible()
     expect(page.get_by_test_id("banner")).not_to_contain_text("in all steps and ranks:")
 

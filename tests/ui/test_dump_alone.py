@@ -44,7 +44,7 @@ def recorded(server: Server, dumps: Path) -> str:
     return ready(server, dumps / "stat_nan")
 
 
-def test_it_opens_at_the_first_nan_and_says_why(page: Page, broken: str) -> None:
+def test_it_opens_at_the_first_nan_says_why_and_lists_how_large_outputs_are(page: Page, broken: str) -> None:
     page.goto(broken)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("opened-at")).to_have_text(
@@ -52,8 +52,37 @@ def test_it_opens_at_the_first_nan_and_says_why(page: Page, broken: str) -> None
     )
     expect(page.get_by_test_id("nodes").locator(f"[data-name='{CAUSE}']")).to_have_attribute("aria-selected", "true")
     assert "n=" not in page.url
+    # The list says how large the outputs are.
+    rows = page.get_by_test_id("nodes")
+    row = rows.locator("[data-name='Functional.linear.2.forward']")
+    expect(row).to_contain_text("float32 [2,6,16]")
+    expect(row).to_contain_text("8.682")
+    expect(row).to_contain_text("1.736")
+    lost = rows.locator(f"[data-name='{CAUSE}'] [data-lost]")
+    expect(lost.first).to_contain_text("+inf")
     page.keyboard.press("k")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Module.layers.0.mlp.fc1.Linear.forward.0")
+    expect(page.get_by_test_id("opened-at")).to_have_count(0)
+    # The help lists the keys and marks of this page only.
+    page.get_by_test_id("help").click()
+    dialog = page.get_by_role("dialog")
+    for mark in (
+        "born here", "came in", "propagated", "contains", "absorbed", "intended", "saturated", "growth", "fails alone",
+    ):  # fmt: skip
+        expect(dialog.get_by_test_id("marks").get_by_text(mark, exact=False).first).to_be_visible()
+    expect(dialog).not_to_contain_text("amplifier")
+    expect(dialog).not_to_contain_text("match with another call")
+    expect(dialog.get_by_test_id("search-terms")).to_have_count(0)
+    expect(dialog.get_by_test_id("keys")).to_contain_text("the first of them")
+    page.keyboard.press("Escape")
+    page.keyboard.press("k")
+    page.keyboard.press("g")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    with noticing(page, "There is no further one in this step and rank.", whole=True):
+        page.keyboard.press("n")
+    # An address with a call opens there.
+    page.goto(f"{broken}?n=Functional.linear.2.forward")
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.linear.2.forward")
     expect(page.get_by_test_id("opened-at")).to_have_count(0)
 
 
@@ -94,12 +123,6 @@ def test_without_nan_it_opens_where_a_number_grew_a_hundredfold(page: Page, serv
     expect(page.get_by_test_id("selected-name")).to_contain_text("Torch.mul.0.forward")
     expect(page.get_by_test_id("opened-at")).to_have_text("Opened here: the norm grew a hundredfold in this call.")
     expect(page.get_by_test_id("finding")).to_contain_text("growth")
-
-
-def test_an_address_with_a_call_opens_there(page: Page, broken: str) -> None:
-    page.goto(f"{broken}?n=Functional.linear.2.forward")
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.linear.2.forward")
-    expect(page.get_by_test_id("opened-at")).to_have_count(0)
 
 
 def test_every_plot_is_drawn_by_its_key_and_stands_in_the_address(page: Page, broken: str) -> None:
@@ -187,38 +210,6 @@ def test_a_cell_of_the_map_leads_to_its_largest_value(page: Page, server: Server
         "plot => plot.emit('plotly_click', { points: [{ pointNumber: [5, 40], data: plot.data[0] }] })"
     )
     expect(page.get_by_test_id("value-words")).to_contain_text("[5, 40]: -9.5.")
-
-
-def test_the_list_says_how_large_the_outputs_are(page: Page, broken: str) -> None:
-    page.goto(broken)
-    rows = page.get_by_test_id("nodes")
-    row = rows.locator("[data-name='Functional.linear.2.forward']")
-    expect(row).to_contain_text("float32 [2,6,16]")
-    expect(row).to_contain_text("8.682")
-    expect(row).to_contain_text("1.736")
-    lost = rows.locator(f"[data-name='{CAUSE}'] [data-lost]")
-    expect(lost.first).to_contain_text("+inf")
-
-
-def test_help_lists_the_keys_and_marks_of_this_page_only(page: Page, broken: str) -> None:
-    page.goto(broken)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
-    page.get_by_test_id("help").click()
-    dialog = page.get_by_role("dialog")
-    for mark in (
-        "born here", "came in", "propagated", "contains", "absorbed", "intended", "saturated", "growth", "fails alone",
-    ):  # fmt: skip
-        expect(dialog.get_by_test_id("marks").get_by_text(mark, exact=False).first).to_be_visible()
-    expect(dialog).not_to_contain_text("amplifier")
-    expect(dialog).not_to_contain_text("match with another call")
-    expect(dialog.get_by_test_id("search-terms")).to_have_count(0)
-    expect(dialog.get_by_test_id("keys")).to_contain_text("the first of them")
-    page.keyboard.press("Escape")
-    page.keyboard.press("k")
-    page.keyboard.press("g")
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
-    with noticing(page, "There is no further one in this step and rank.", whole=True):
-        page.keyboard.press("n")
 
 
 def test_a_comparison_starts_from_here(page: Page, server: Server, broken: str, sound: str) -> None:

@@ -26,40 +26,39 @@ def starting(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text[:60]))
 
 
-@pytest.mark.parametrize(
-    ("place", "word", "says"),
-    [
-        ("calls", "reached", GLOSSARY["reached"]),
-        ("calls", "floor", GLOSSARY["floor"]),
-        ("evidence", "reached", GLOSSARY["reached"]),
-        ("evidence", "rule", template("rule.T-2")),
-        ("evidence", "alone", GLOSSARY["alone"]),
-        ("banner", "confidence", GLOSSARY["confidence"]),
-    ],
+WORDS = (
+    ("calls", "reached", GLOSSARY["reached"]),
+    ("calls", "floor", GLOSSARY["floor"]),
+    ("evidence", "reached", GLOSSARY["reached"]),
+    ("evidence", "rule", template("rule.T-2")),
+    ("evidence", "alone", GLOSSARY["alone"]),
+    ("banner", "confidence", GLOSSARY["confidence"]),
 )
-def test_a_word_explains_itself_on_hover_and_on_focus_and_to_screen_readers(
-    page: Page, address: str, place: str, word: str, says: str
-) -> None:
+"""Where a word is, the word, and what it says of itself."""
+
+
+def test_words_explain_themselves_on_hover_and_on_focus_and_to_screen_readers(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("why")).to_be_visible()
-    term = page.get_by_test_id(place).locator(f"[data-term={word}]").first
-    expect(term).to_have_accessible_description(starting(says))
     shown = page.get_by_role("tooltip")
-    term.hover()
-    expect(shown).to_contain_text(says[:60])
-    box = shown.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 1440
-    shown.hover()  # the pointer may go there to read or copy it
-    expect(shown).to_contain_text(says[:60])
-    page.mouse.move(0, 0)
-    expect(shown).to_have_count(0)
-    page.keyboard.press("Shift")  # the keyboard is used from now on
-    term.focus()
-    expect(shown).to_contain_text(says[:60])
-    page.keyboard.press("Escape")
-    expect(shown).to_have_count(0)
+    for place, word, says in WORDS:
+        term = page.get_by_test_id(place).locator(f"[data-term={word}]").first
+        expect(term).to_have_accessible_description(starting(says))
+        term.hover()
+        expect(shown).to_contain_text(says[:60])
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 1440
+        shown.hover()  # the pointer may go there to read or copy it
+        expect(shown).to_contain_text(says[:60])
+        page.mouse.move(0, 0)
+        expect(shown).to_have_count(0)
+        page.keyboard.press("Shift")  # the keyboard is used from now on
+        term.focus()
+        expect(shown).to_contain_text(says[:60])
+        page.keyboard.press("Escape")
+        expect(shown).to_have_count(0)
 
 
 def test_the_chips_of_classes_explain_their_class(page: Page, address: str) -> None:

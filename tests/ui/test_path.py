@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page
 from ui.conftest import Server, new_page
 from ui.driving import known
 from ui.expecting import expect
-from ui.test_access import AT_REST, grave
+from ui.test_access import hold_to_axe
 
 CAUSE = "Functional.softmax.1.forward"
 BELOW = "Torch.matmul.3.forward"
@@ -187,10 +187,7 @@ def test_the_view_speaks_chinese_and_fits_a_phone(chinese: Page, address: str) -
     expect(middle).to_be_in_viewport(ratio=1)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(page: Page, address: str, pytestconfig: pytest.Config, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+def test_axe_finds_nothing_serious(page: Page, address: str, pytestconfig: pytest.Config) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     opened(page, address, BELOW, "&hops=3")
-    expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
-    page.wait_for_function(AT_REST)
-    assert grave(page, pytestconfig) == []
+    hold_to_axe(page, pytestconfig, "path")

@@ -77,6 +77,12 @@ def drawn(page: Page, tab: str) -> None:
     page.wait_for_function(DRAWN, arg=tab)
 
 
+def show(page: Page, tab: str, *, large: bool = False) -> None:
+    """Goes on to this plot."""
+    page.keyboard.press(f"{'Shift+' if large else ''}Digit{TABS.index(tab) + 1}")
+    expect(page.get_by_test_id(f"plot-{tab}")).to_have_attribute("aria-selected", "true")
+
+
 def asked(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
@@ -96,13 +102,14 @@ def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: s
 
 
 @pytest.mark.parametrize("width", [1280, 1440])
-@pytest.mark.parametrize("tab", ["map", "values"])
-def test_no_tool_of_a_plot_is_pushed_out_of_its_panel(page: Page, made: str, tab: str, width: int) -> None:
+def test_no_tool_of_a_plot_is_pushed_out_of_its_panel(page: Page, made: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    page.goto(at(made, "channels", tab))
-    expect(page.get_by_test_id("plot-save")).to_be_enabled()
-    for tool in ("plot-save", "plot-large"):
-        expect(page.get_by_test_id(tool)).to_be_in_viewport(ratio=1)
+    page.goto(at(made, "channels", "map"))
+    for tab in ("map", "values"):
+        show(page, tab)
+        expect(page.get_by_test_id("plot-save")).to_be_enabled()
+        for tool in ("plot-save", "plot-large"):
+            expect(page.get_by_test_id(tool)).to_be_in_viewport(ratio=1)
 
 
 def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: str) -> None:
@@ -121,23 +128,23 @@ def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: st
     drawn(page, "hist")
 
 
-@pytest.mark.parametrize("tab", FIGURES)
-def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: str, tab: str) -> None:
-    page.goto(f"{address}?tab={tab}")
-    drawn(page, tab)
-    settings(page)
+def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: str) -> None:
+    page.goto(f"{address}?tab={FIGURES[0]}")
     log = page.get_by_test_id("plot-log")
-    before = log.is_checked()
-    log.click()
-    expect(page).to_have_url(re.compile(rf"[?&]log={int(not before)}"))
-    expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible()
-    drawn(page, tab)
-    page.reload()
-    drawn(page, tab)
-    settings(page)
-    assert log.is_checked() != before
-    page.keyboard.press("1" if tab != "hist" else "2")
-    expect(page).not_to_have_url(re.compile("log="))
+    for tab, following in zip(FIGURES, (*FIGURES[1:], FIGURES[0]), strict=True):
+        drawn(page, tab)
+        settings(page)
+        before = log.is_checked()
+        log.click()
+        expect(page).to_have_url(re.compile(rf"[?&]log={int(not before)}"))
+        expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible()
+        drawn(page, tab)
+        page.reload()
+        drawn(page, tab)
+        settings(page)
+        assert log.is_checked() != before
+        page.keyboard.press(str(TABS.index(following) + 1))
+        expect(page).not_to_have_url(re.compile("log="))
 
 
 def settings(page: Page) -> None:
@@ -153,20 +160,21 @@ def saved(page: Page, kind: str) -> Download:
     return download.value
 
 
-@pytest.mark.parametrize("tab", FIGURES)
-def test_a_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str, tab: str) -> None:
-    page.goto(f"{address}?tab={tab}")
-    drawn(page, tab)
-    picture = saved(page, "png")
-    assert picture.suggested_filename.endswith(".png")
-    data = Path(picture.path()).read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    assert len(data) > 5_000
-    numbers = saved(page, "csv")
-    assert numbers.suggested_filename.endswith(".csv")
-    rows = list(csv.reader(Path(numbers.path()).read_text(encoding="utf-8").splitlines()))
-    assert len(rows) > 1
-    assert {len(row) for row in rows} == {len(rows[0])}
+def test_each_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str) -> None:
+    page.goto(f"{address}?tab={FIGURES[0]}")
+    for tab in FIGURES:
+        show(page, tab)
+        drawn(page, tab)
+        picture = saved(page, "png")
+        assert picture.suggested_filename.endswith(".png")
+        data = Path(picture.path()).read_bytes()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        assert len(data) > 5_000, tab
+        numbers = saved(page, "csv")
+        assert numbers.suggested_filename.endswith(".csv")
+        rows = list(csv.reader(Path(numbers.path()).read_text(encoding="utf-8").splitlines()))
+        assert len(rows) > 1, tab
+        assert {len(row) for row in rows} == {len(rows[0])}, tab
 
 
 def test_only_rows_1_and_5_differ_is_seen_at_once(page: Page, made: str) -> None:
@@ -348,25 +356,28 @@ def test_both_sides_lie_over_each_other_and_become_shares_on_request(page: Page,
 
 
 @pytest.mark.parametrize("place", ["", "&stage=plot"])
-@pytest.mark.parametrize("tab", TABS)
-def test_the_tools_of_a_plot_have_one_row_and_its_words_are_whole(page: Page, made: str, tab: str, place: str) -> None:
+def test_the_tools_of_each_plot_have_one_row_and_its_words_are_whole(page: Page, made: str, place: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(at(made, "channels", tab, place))
-    tools = [page.get_by_test_id("plot-save"), page.get_by_test_id("plot-large"), page.get_by_test_id(f"plot-{tab}")]
-    expect(tools[0]).to_be_enabled()
-    boxes = [box for box in (tool.bounding_box() for tool in tools) if box]
-    middles = [box["y"] + box["height"] / 2 for box in boxes]
-    assert len(boxes) == len(tools)
-    assert max(middles) - min(middles) < 6
-    panel = page.locator("[data-name=stage]" if place else "[data-name=evidence]").bounding_box()
-    assert panel is not None
-    assert all(box["x"] + box["width"] <= panel["x"] + panel["width"] for box in boxes)
-    if tab == "values":
-        return
-    drawn(page, tab)
-    words = page.locator("[data-testid=figure] figcaption")
-    expect(words).to_be_in_viewport(ratio=1)
-    assert words.evaluate("text => text.scrollHeight <= text.clientHeight + 1")
+    page.goto(at(made, "channels", TABS[0], place))
+    panel = page.locator("[data-name=stage]" if place else "[data-name=evidence]")
+    for tab in TABS:
+        show(page, tab, large=place != "")
+        tools = [page.get_by_test_id(name) for name in ("plot-save", "plot-large", f"plot-{tab}")]
+        expect(tools[0]).to_be_enabled()
+        if tab != "values":
+            drawn(page, tab)
+        boxes = [box for box in (tool.bounding_box() for tool in tools) if box]
+        middles = [box["y"] + box["height"] / 2 for box in boxes]
+        assert len(boxes) == len(tools), tab
+        assert max(middles) - min(middles) < 6, tab
+        around = panel.bounding_box()
+        assert around is not None
+        assert all(box["x"] + box["width"] <= around["x"] + around["width"] for box in boxes), tab
+        if tab == "values":
+            continue
+        words = page.locator("[data-testid=figure] figcaption")
+        expect(words).to_be_in_viewport(ratio=1)
+        assert words.evaluate("text => text.scrollHeight <= text.clientHeight + 1"), tab
 
 
 def test_plots_without_room_for_a_tab_are_in_a_menu(page: Page, address: str) -> None:

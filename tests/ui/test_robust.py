@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import Server, new_page
-from ui.driving import finished, start
+from ui.driving import finished, known, start
 from ui.expecting import expect
 from ui.made import renamed, special
 
@@ -71,7 +71,7 @@ def test_nan_infinities_absent_and_large_integers_stand_apart(
 
 def test_a_view_goes_on_after_the_server_was_away(context: BrowserContext, server: Server, dumps: Path) -> None:
     page = new_page(context)  # refused connections are logged by the browser, so not the strict page
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True)).to_be_visible()
     server.stop()
@@ -91,7 +91,7 @@ def test_the_tree_opens_to_what_was_selected_while_the_server_was_away(
 ) -> None:
     page = new_page(context)
     name = "Functional.linear.6.forward"  # in a module that is closed at first
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     tree = page.get_by_test_id("tree")
     expect(tree.locator("[aria-selected=true]")).to_have_attribute("data-name", "Functional.softmax.1.forward")
@@ -107,7 +107,7 @@ def test_the_tree_opens_to_what_was_selected_while_the_server_was_away(
 
 
 def test_a_lost_connection_to_a_job_is_taken_up_again(context: BrowserContext, server: Server, dumps: Path) -> None:
-    page = context.new_page()
+    page = new_page(context)
     lost: list[str] = []
 
     def cut(route: Route) -> None:

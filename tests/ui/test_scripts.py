@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route
 
 from dumpscope.api.pages import STATIC
-from ui.conftest import Server
+from ui.conftest import Server, new_page
 from ui.driving import ask, known
 from ui.expecting import expect
 
@@ -173,7 +173,7 @@ def test_the_panels_stand_where_they_will_be_before_they_are_there(page: Page, a
 def test_a_dialog_whose_script_is_gone_says_so_and_offers_a_reload(
     context: BrowserContext, address: str, script: str, act: str
 ) -> None:
-    page = context.new_page()  # a missing script is logged by the browser, so not the strict page
+    page = new_page(context)  # a missing script is logged by the browser, so not the strict page
     gone = re.compile(rf"/assets/{script}-[^/]*\.js")
     page.route(gone, lambda route: route.fulfill(status=404, json={"error": "not_found", "detail": "x", "hint": None}))
     page.goto(address)
@@ -194,7 +194,7 @@ def test_a_dialog_whose_script_is_gone_says_so_and_offers_a_reload(
 def test_a_screen_whose_script_is_gone_says_so_and_offers_a_reload(
     context: BrowserContext, address: str, script: str
 ) -> None:
-    page = context.new_page()  # as above
+    page = new_page(context)  # as above
     gone = re.compile(rf"/assets/{script}-[^/]*\.js")
     page.route(gone, lambda route: route.abort())
     page.goto(address)

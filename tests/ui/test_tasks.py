@@ -107,7 +107,7 @@ def test_the_fault_is_handed_over_to_the_owner_of_the_operator(person: Page, ser
 def test_a_fault_is_triaged_without_a_mouse(person: Page, server: Server, dumps: Path) -> None:
     """From the first cause along what inherits it, back over its producers, to another plot, the later step and a link."""
     keys = ["J", "J", "p", "p", "2", "}", "{", "c"]
-    with takes(person, finished(server, dumps / "target_fault", dumps / "golden"), clicks=0, keys=len(keys)):
+    with takes(person, known(server, dumps / "target_fault", dumps / "golden"), clicks=0, keys=len(keys)):
         selected(person, CAUSE)
         steps = iter(keys)
         for name in ("Functional.dropout.1.forward", "attn.drop.Dropout.forward.0", CAUSE):

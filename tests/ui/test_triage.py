@@ -41,20 +41,20 @@ def test_two_dumps_are_registered_picked_and_compared_on_the_page(page: Page, se
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_name_reason_stack_and_plot_are_in_view_at_1280x800(
-    page: Page, address: str, theme: Literal["light", "dark"]
-) -> None:
+def test_name_reason_stack_and_plot_are_in_view_at_1280x800_in_light_and_dark(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.emulate_media(color_scheme=theme)
     page.goto(address)
-    expect(page.locator(".main-svg").first).to_be_visible()
-    for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
-        expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
-    assert page.get_by_test_id("why").evaluate("text => text.scrollHeight <= text.clientHeight")  # all of it
-    for row in (0, 1):  # the numbers of both sides
-        expect(page.get_by_test_id("io").locator("tbody tr").nth(row)).to_be_in_viewport(ratio=0.95)
-    assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
+    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for theme in themes:
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", theme)
+        expect(page.locator(".main-svg").first).to_be_visible()
+        for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
+            expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
+        assert page.get_by_test_id("why").evaluate("text => text.scrollHeight <= text.clientHeight")  # all of it
+        for row in (0, 1):  # the numbers of both sides
+            expect(page.get_by_test_id("io").locator("tbody tr").nth(row)).to_be_in_viewport(ratio=0.95)
+        assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
 
 
 def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:
@@ -67,14 +67,26 @@ def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: 
     expect(page.get_by_test_id("selected-name")).to_contain_text(other)
 
 
-def test_a_click_in_the_tree_selects_the_node(page: Page, address: str) -> None:
+def test_the_tree_has_words_for_its_numbers_and_marks_and_a_click_selects(page: Page, address: str) -> None:
     page.goto(address)
     tree = page.get_by_test_id("tree")
+    # Its numbers have words for those who hear them.
+    heir = r" inherits the difference of Functional\.softmax\.1\.forward$"
+    expect(tree.get_by_role("treeitem", name=re.compile(r"\(Block\) ✖1 origin 18 No" + heir))).to_be_visible()
+    expect(
+        tree.get_by_role("treeitem", name=re.compile(r"ln_f \(LayerNorm\) bwd 2 No !1 Warning" + heir))
+    ).to_be_visible()
+    # Backward entries are marked.
+    twins = tree.get_by_role("treeitem").filter(has_text="head (Linear)")
+    expect(twins).to_have_count(2)
+    expect(twins.nth(0)).not_to_contain_text("bwd")
+    expect(twins.nth(1)).to_contain_text("bwd")
+    # A click selects the node.
     tree.get_by_text("Tensor.masked_fill.1", exact=False).first.click()
     expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.masked_fill.1.forward")
 
 
-def test_every_plot_draws_and_has_words(page: Page, address: str) -> None:
+def test_every_plot_draws_has_words_and_fills_the_place_it_is_given(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     for tab in ("api", "order", "hist", "error"):
@@ -82,10 +94,7 @@ def test_every_plot_draws_and_has_words(page: Page, address: str) -> None:
         plot = page.locator(f"[data-drawn^='{tab}/'] .main-svg").first
         expect(plot).to_be_visible()
         assert plot.bounding_box()["height"] > 100  # type: ignore[index]
-
-
-def test_the_plot_fills_the_place_it_is_given(page: Page, address: str) -> None:
-    page.goto(address)
+    # Large, it fills the place that it is given.
     plot = page.locator(".main-svg").first
     expect(plot).to_be_visible()
     small = plot.bounding_box()
@@ -120,18 +129,16 @@ def test_another_policy_judges_again_and_keeps_the_origin(page: Page, server: Se
     expect(page.get_by_test_id("policy")).to_have_value("ptdbg")
 
 
-def test_no_key_acts_while_a_field_has_the_focus(page: Page, address: str) -> None:
+def test_keys_walk_the_calls_but_not_while_a_field_has_the_focus(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.get_by_test_id("search").first.click()
     page.keyboard.type("jjj")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    page.get_by_test_id("search").first.fill("")
     page.keyboard.press("Escape")
-
-
-def test_keys_walk_the_calls(page: Page, address: str) -> None:
-    page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    page.keyboard.press("Escape")
+    # Without it they walk the calls.
     expect(page.get_by_test_id("calls").get_by_text("Functional.dropout.1.forward", exact=True)).to_be_visible()
     page.locator("body").press("j")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.dropout.1.forward")
@@ -184,25 +191,6 @@ def test_a_call_without_partner_shows_the_evidence_of_its_origin(page: Page, ser
     expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.__add__.0.forward")
     expect(page.get_by_test_id("why")).to_contain_text("exists only in the target")
     expect(page.get_by_test_id("figure").locator(".main-svg").first).to_be_visible()
-
-
-def test_the_numbers_in_the_tree_have_words_for_those_who_hear_them(page: Page, address: str) -> None:
-    page.goto(address)
-    tree = page.get_by_test_id("tree")
-    heir = r" inherits the difference of Functional\.softmax\.1\.forward$"
-    expect(tree.get_by_role("treeitem", name=re.compile(r"\(Block\) ✖1 origin 18 No" + heir))).to_be_visible()
-    expect(
-        tree.get_by_role("treeitem", name=re.compile(r"ln_f \(LayerNorm\) bwd 2 No !1 Warning" + heir))
-    ).to_be_visible()
-
-
-def test_backward_entries_of_the_tree_are_marked(page: Page, address: str) -> None:
-    page.goto(address)
-    tree = page.get_by_test_id("tree")
-    twins = tree.get_by_role("treeitem").filter(has_text="head (Linear)")
-    expect(twins).to_have_count(2)
-    expect(twins.nth(0)).not_to_contain_text("bwd")
-    expect(twins.nth(1)).to_contain_text("bwd")
 
 
 def test_an_unknown_comparison_shows_an_error_and_a_way_back(context: BrowserContext, server: Server) -> None:

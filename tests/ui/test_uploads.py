@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Page, Playwright, Route
 
-from ui.conftest import FLAGS, PATIENCE, Server
+from ui.conftest import FLAGS, PATIENCE, Server, new_page
 from ui.driving import ask
 from ui.expecting import expect
 
@@ -101,7 +101,7 @@ def test_a_piece_that_was_damaged_on_its_way_is_sent_again(
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     folder = large_dump(dumps, tmp_path / "damaged")
-    page = context.new_page()
+    page = new_page(context)
     page.goto(own_server.url)
     broken: list[str] = []
 
@@ -213,16 +213,25 @@ def test_dumps_of_one_name_are_told_apart_by_their_path(page: Page, server: Serv
     expect(page.get_by_role("option").filter(has_text=str(dumps / "stat_golden")).first).to_be_visible()
 
 
-LARGE = 40_000_000
+LARGE = 20_000_000
 REQUEST_FILES = 500
 
 
-@pytest.fixture
-def own_server(tmp_path: Path, dumps: Path) -> Iterator[Server]:
-    """A server that a test may stop and start."""
-    running = Server(tmp_path / "data", dumps)
+@pytest.fixture(scope="module")
+def kept_server(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("own") / "data", dumps)
     yield running
     running.stop()
+
+
+@pytest.fixture
+def own_server(kept_server: Server) -> Server:
+    """A server that a test may stop and start, and that receives nothing yet."""
+    if kept_server.process.poll() is not None:
+        kept_server.start()
+    for begun in (kept_server.data / "receiving").glob("*"):
+        ask(kept_server, "DELETE", f"/uploads/{begun.name}")
+    return kept_server
 
 
 def until(holds: Callable[[], bool], seconds: float = PATIENCE / 1000) -> None:
@@ -236,10 +245,10 @@ def drop_folder(page: Page, folder: Path) -> None:
     page.get_by_test_id("folder-input").set_input_files(folder)
 
 
-def large_dump(dumps: Path, folder: Path) -> Path:
+def large_dump(dumps: Path, folder: Path, size: int = LARGE) -> Path:
     """A real dump beside a file that takes several requests."""
     shutil.copytree(dumps / "stat_fault", folder)
-    (folder / "step0" / "large.bin").write_bytes(random.Random(5).randbytes(LARGE))
+    (folder / "step0" / "large.bin").write_bytes(random.Random(5).randbytes(size))
     return folder
 
 
@@ -266,8 +275,8 @@ def slow(page: Page, bytes_a_second: int) -> None:
 def test_an_upload_goes_on_by_itself_after_the_server_restarted(
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    folder = large_dump(dumps, tmp_path / "cut_by_restart")
-    page = context.new_page()
+    folder = large_dump(dumps, tmp_path / "cut_by_restart", 2 * LARGE)  # it shall last
+    page = new_page(context)
     page.goto(own_server.url)
     expect(page.get_by_test_id("upload-room")).to_contain_text("Up to")
     slow(page, 8_000_000)
@@ -289,7 +298,7 @@ def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_aga
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     folder = large_dump(dumps, tmp_path / "cut_by_reload")
-    page = context.new_page()
+    page = new_page(context)
     page.goto(own_server.url)
     broken: list[str] = []
 
@@ -381,10 +390,10 @@ def offset_of(url: str) -> int:
 def test_a_cancelled_upload_leaves_nothing_on_the_server(
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    page = context.new_page()
+    page = new_page(context)
     page.goto(own_server.url)
     slow(page, 4_000_000)
-    drop_folder(page, large_dump(dumps, tmp_path / "cancelled"))
+    drop_folder(page, large_dump(dumps, tmp_path / "cancelled", 2 * LARGE))
     expect(page.get_by_test_id("upload")).to_contain_text("MB/s")
     receiving = own_server.data / "receiving"
     assert list(receiving.iterdir()) != []
@@ -415,7 +424,7 @@ def test_a_file_that_changed_while_the_connection_was_lost_is_named_and_not_trie
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     folder = large_dump(dumps, tmp_path / "changing")
-    page = context.new_page()
+    page = new_page(context)
     page.goto(own_server.url)
     page.route("**/api/uploads/*/files?*", lambda route: route.abort("connectionreset"))
     drop_folder(page, folder)
@@ -429,7 +438,7 @@ def test_five_thousand_small_files_of_one_folder_are_sent_in_batches(
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     folder = many_small(dumps, tmp_path / "many_small")
-    page = context.new_page()
+    page = new_page(context)
     page.goto(own_server.url)
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method) if request.url.endswith("/files") else None)
@@ -443,7 +452,7 @@ def test_five_thousand_small_files_of_one_folder_are_sent_in_batches(
 def test_many_small_files_show_their_progress_and_leave_nothing_when_cancelled(
     context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    page = context.new_page()
+    page = new_page(context)
     page.goto(own_server.url)
     slow(page, 100_000)
     drop_folder(page, many_small(dumps, tmp_path / "many_cancelled"))

@@ -35,7 +35,7 @@ from dumpscope.plots.tensor.value_map import value_map_data, value_map_figure
 from dumpscope.readers.file_type import KINDS
 from dumpscope.texts import catalogue
 from ui.conftest import Server
-from ui.driving import ask, known, ready, start
+from ui.driving import ask, go_on, known, ready, start
 from ui.expecting import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,12 +211,16 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
     assert_no_english(chinese, f"{target}, metrics")
 
 
-@pytest.mark.parametrize("dialog", ["match", "matches", "trends"])
-def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path, dialog: str) -> None:
-    chinese.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do={dialog}")
-    expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE)
-    chinese.wait_for_load_state("networkidle")
-    assert_no_english(chinese, dialog)
+def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
+    address = known(server, dumps / "target_fault", dumps / "golden")
+    chinese.goto(address)
+    for dialog in ("match", "matches", "trends"):
+        go_on(chinese, f"{address}?do={dialog}")
+        expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE)
+        chinese.wait_for_load_state("networkidle")
+        assert_no_english(chinese, dialog)
+        go_on(chinese, address)
+        expect(chinese.get_by_role("dialog")).to_have_count(0)
 
 
 def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:

@@ -106,6 +106,9 @@ const Screen = memo(function Screen() {
           data-panel={panel}
           style={{ gridTemplateColumns: `${left.size}px 8px minmax(280px, 1fr) 8px ${right.size}px` }}
         >
+          <Following>
+            <Stage />
+          </Following>
           <PanelBox name="tree">
             <TreePanel />
           </PanelBox>
@@ -121,9 +124,6 @@ const Screen = memo(function Screen() {
           <PanelBox name="evidence">
             <EvidencePanel />
           </PanelBox>
-          <Following>
-            <Stage />
-          </Following>
         </div>
       </main>
       <ShownNotice />
