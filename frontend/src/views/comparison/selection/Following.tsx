@@ -21,14 +21,15 @@ export function FollowingProvider({ children }: { children: ReactNode }) {
   const [read, setRead] = useState(now);
   const [shown, setShown] = useState(now);
   useEffect(() => {
-    const wait = untilReading();
+    // What is chosen of the same call, such as a plot, waits for nothing that must be read.
+    const wait = now.unit === read.unit && now.selected === read.selected ? 0 : untilReading();
     if (wait === 0) {
       setRead(now);
       return;
     }
     const timer = setTimeout(() => setRead(now), wait);
     return () => clearTimeout(timer);
-  }, [now]);
+  }, [now, read]);
   const { data, error, isPlaceholderData } = useNode(id, read.unit, read.selected);
   const here = (data !== undefined && !isPlaceholderData) || error !== null;
   const begun = useRef(false);
