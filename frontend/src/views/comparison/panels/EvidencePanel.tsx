@@ -23,7 +23,7 @@ import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
 import { TicketButton, useParagraph, wordOf } from "./Explanation";
 import { NoteBox } from "./NoteBox";
-import { PlotPanel } from "./PlotPanel";
+import { PlotAhead, PlotPanel } from "./PlotPanel";
 import { SECTIONS } from "./sections";
 
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
@@ -51,6 +51,7 @@ export function EvidencePanel() {
             </Boundary>
           ))}
       </div>
+      {!node && !nodeProblem && <PlotAhead />}
       {node && (
         <Docked>
           <Splitter split={dock} label={t("comparison.splitterHeight")} reversed lying />

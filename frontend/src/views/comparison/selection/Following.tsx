@@ -30,7 +30,8 @@ export function FollowingProvider({ children }: { children: ReactNode }) {
     const timer = setTimeout(() => setRead(now), wait);
     return () => clearTimeout(timer);
   }, [now, read]);
-  const { data, error, isPlaceholderData } = useNode(id, read.unit, read.selected);
+  const asked = read.selected === null ? now : read; // the first one at once: scripts that come behind the answer would go before it
+  const { data, error, isPlaceholderData } = useNode(id, asked.unit, asked.selected);
   const here = (data !== undefined && !isPlaceholderData) || error !== null;
   const begun = useRef(false);
   useEffect(() => {
