@@ -103,7 +103,11 @@ SELECTED: Final = "document.querySelector('[data-testid=calls] [aria-selected=tr
 EVIDENCE: Final = "document.querySelector('[data-testid=selected-name]')?.textContent"
 TAB: Final = "document.querySelector('[role=tab][aria-selected=true]')?.textContent"
 NOTICE: Final = "document.querySelector('[data-testid=notice]')?.textContent"
+FIGURE: Final = """document.querySelector("[data-plot]")?.dataset.drawn
+    ?? [...document.querySelectorAll("#section-plots p")].map((one) => one.textContent).join()"""
+"""Which figure is drawn, or why there is none."""
 KEYS: Final = {"j": SELECTED, "k": SELECTED, "J": SELECTED, "n": EVIDENCE, "]": NOTICE, "digits": TAB}
+"""What answers a key at once: the selected row, the name above the evidence, the tab of a plot."""
 SEARCHES: Final = ("softmax", "api:linear", "err>1e-2", "class:propagated", "layers.3")
 
 
@@ -163,6 +167,10 @@ def measure(playwright: Playwright, address: str) -> None:
         name, took = f"key {key}: to paint, median and p95; work, ms", spans[key]
         print(f"{name:46} {middle(took):8.0f} {p95(took):8.0f} {each:8.0f}", flush=True)
     print_line("all keys to paint, p95, ms", p95([one for times in spans.values() for one in times]), 50)
+    figures = press(page, "digits", FIGURE)
+    print(
+        f"{'plot digits: to the figure, median and p95, ms':46} {middle(figures):8.0f} {p95(figures):8.0f}", flush=True
+    )
     for step in (100, 300):
         page.keyboard.press("g")
         before = worked(session)

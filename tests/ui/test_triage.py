@@ -148,6 +148,57 @@ def test_keys_walk_the_calls_but_not_while_a_field_has_the_focus(page: Page, add
     expect(page.get_by_test_id("help")).to_be_visible()
 
 
+BEFORE_A_FRAME = """([key, shown]) => new Promise((resolve) => {
+    const test = new Function(`return ${shown}`);
+    const before = test();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code: key, bubbles: true, cancelable: true }));
+    requestAnimationFrame(() => resolve(test() !== before));
+})"""
+"""Whether the frame after a key shows something else at a place: what a key waits for (a reply, a timer) comes later."""
+
+
+SELECTED = "document.querySelector('[data-testid=calls] [aria-selected=true]').dataset.name"
+NAMED = "document.querySelector('[data-testid=selected-name]').textContent"
+TAB = "document.querySelector('[role=tab][aria-selected=true]').textContent"
+
+
+def test_the_first_frame_after_a_key_shows_what_it_selects(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("[data-plot][data-drawn]")).to_be_visible()
+    for key, shown in (("j", SELECTED), ("j", NAMED), ("5", TAB), ("k", SELECTED), ("3", TAB)):
+        assert page.evaluate(BEFORE_A_FRAME, [key, shown]), key
+
+
+def test_a_key_has_the_style_of_few_elements_found_again(page: Page, context: BrowserContext, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("[data-plot][data-drawn]")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    page.route("**/nodes/*", lambda route: None)  # what follows the key never comes
+    elements = page.evaluate("document.getElementsByTagName('*').length")
+    session = context.new_cdp_session(page)
+    found: list[int] = []
+    ended: list[object] = []
+    session.on(
+        "Tracing.dataCollected",
+        lambda told: found.extend(
+            one["args"]["elementCount"] for one in told["value"] if one["name"] == "UpdateLayoutTree"
+        ),
+    )
+    session.on("Tracing.tracingComplete", lambda _told: ended.append(True))
+    session.send(
+        "Tracing.start", {"traceConfig": {"includedCategories": ["devtools.timeline"]}, "transferMode": "ReportEvents"}
+    )
+    page.keyboard.press("j")
+    expect(page.get_by_test_id("selected-name")).to_contain_text("dropout")
+    session.send("Tracing.end")
+    while not ended:
+        page.wait_for_timeout(20)
+    assert found
+    assert elements > 800
+    assert sum(found) < elements / 8, f"{found} of {elements}"
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_keys_act_as_soon_as_a_dialog_is_closed(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")

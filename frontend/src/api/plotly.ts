@@ -1,4 +1,4 @@
-/** The part of plotly.js that figures need: two axes, no maps, no third dimension. It is run when the first figure is drawn. */
+/** The part of plotly.js that figures need: two axes, no maps, no third dimension. It is run beside the reading of the first call. */
 import script from "plotly.js-cartesian-dist-min/plotly-cartesian.min.js?url";
 import { IN_FILE } from "../base/inFile";
 

@@ -1,5 +1,5 @@
 import { useTranslation } from "../texts/useTranslation";
-import { Link, useLocation } from "../widgets/basic/navigation";
+import { Link, usePath } from "../widgets/basic/navigation";
 import { Boundary } from "../widgets/basic/States";
 import { lazyPart } from "../widgets/late/lazyPart";
 import { usePainted } from "../widgets/late/painted";
@@ -17,7 +17,7 @@ const MonitorView = lazyPart(async () => (await import("./monitors/MonitorView")
 /** Five addresses: the start, a dump, a comparison, two checkpoints, a monitored run. */
 export function App() {
   const { t } = useTranslation();
-  const { path } = useLocation();
+  const path = usePath();
   return (
     <Boundary title={t("app.crashed")} resetKey={path}>
       <Screen path={path} />

@@ -1,5 +1,5 @@
 /** Figures of a comparison, the files behind them, and single values. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { api, apiUrl, readReply } from "../client";
 import { comparisonPath, type Unit } from "../records";
 
@@ -17,9 +17,8 @@ function figureParams(unit: Unit | null, { node, pair, log, axes, reduce, ecdf }
   return { ...unit, node, pair, log, axes: axes?.join(",") ?? null, reduce, ...(ecdf ? { ecdf } : {}) };
 }
 
-/** `query` null: no figure is shown. */
-export function useFigure(id: string, unit: Unit | null, query: FigureQuery | null) {
-  return useQuery({
+export function figureOptions(id: string, unit: Unit | null, query: FigureQuery | null) {
+  return queryOptions({
     queryKey: ["comparisons", "data", id, "figure", unit, query],
     queryFn: ({ signal }) =>
       readReply(
@@ -31,6 +30,13 @@ export function useFigure(id: string, unit: Unit | null, query: FigureQuery | nu
           signal,
         }),
       ),
+  });
+}
+
+/** `query` null: no figure is shown. */
+export function useFigure(id: string, unit: Unit | null, query: FigureQuery | null) {
+  return useQuery({
+    ...figureOptions(id, unit, query),
     enabled: unit !== null && query !== null,
     placeholderData: keepPreviousData,
   });

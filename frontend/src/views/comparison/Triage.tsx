@@ -1,4 +1,4 @@
-import { memo, type ReactNode, useEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { fetchByName, useStrip } from "../../api/comparison/nodes";
 import { useReach } from "../../api/comparison/suspects";
 import { fetchPlotly } from "../../api/plotly";
@@ -26,10 +26,10 @@ import { WaitingMatches } from "./dialogs/WaitingMatches";
 import { FileNote } from "./FileNote";
 import type { Panel } from "./PanelSwitch";
 import { Mode, Sides } from "./Sides";
-import { Following, FollowingProvider } from "./selection/Following";
+import { Following, FollowingProvider, useSelectionNow } from "./selection/Following";
 import { NoticeProvider, useNotice } from "./selection/notice";
 import { callsOf, OriginsProvider, useOriginWalk, useSuspects } from "./selection/OriginsProvider";
-import { ComparisonContext, useResult, useShownComparison } from "./selection/result";
+import { ComparisonContext, ResultProvider, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
 import { Stage } from "./stage/Stage";
@@ -56,13 +56,15 @@ export function Triage({ comparison }: { comparison: Comparison }) {
   return (
     <ComparisonContext value={comparison}>
       <NoticeProvider>
-        <SelectionProvider>
-          <OriginsProvider>
-            <FollowingProvider>
-              <Screen />
-            </FollowingProvider>
-          </OriginsProvider>
-        </SelectionProvider>
+        <ResultProvider>
+          <SelectionProvider>
+            <OriginsProvider>
+              <FollowingProvider>
+                <Screen />
+              </FollowingProvider>
+            </OriginsProvider>
+          </SelectionProvider>
+        </ResultProvider>
       </NoticeProvider>
     </ComparisonContext>
   );
@@ -89,13 +91,13 @@ const Screen = memo(function Screen() {
           <Controls onHelp={() => setHelp(true)} fallback={<span className={classes.controls} />} />
         </Following>
       </Header>
-      <main id="main" className={classes.main} tabIndex={-1}>
+      <Main>
         <SummaryProblem />
         <Following>
           <Banner />
         </Following>
-        {IN_FILE ? <FileNote /> : <WaitingMatches />}
         <Following>
+          {IN_FILE ? <FileNote /> : <WaitingMatches />}
           <Strip />
         </Following>
         <div className={classes.switch}>
@@ -125,7 +127,7 @@ const Screen = memo(function Screen() {
             <EvidencePanel />
           </PanelBox>
         </div>
-      </main>
+      </Main>
       <ShownNotice />
       <Dialogs />
       <CallPalette />
@@ -141,6 +143,21 @@ const Screen = memo(function Screen() {
     </div>
   );
 });
+
+/** Says for the style sheet what covers tree and list: a rule with `:has()` would have every key look at each element. */
+function Main({ children }: { children: ReactNode }) {
+  const { address, selected } = useSelectionNow();
+  return (
+    <main
+      id="main"
+      className={classes.main}
+      tabIndex={-1}
+      data-staged={(address.stage !== null && selected !== null) || undefined}
+    >
+      {children}
+    </main>
+  );
+}
 
 function Heading() {
   const comparison = useShownComparison();
@@ -234,12 +251,15 @@ function ShownNotice() {
 function CallPalette() {
   const { id } = useShownComparison();
   const { unit, select } = useSelection();
-  return (
-    <Palette
-      scope={["comparisons", "data", id, unit]}
-      find={async (text, limit) => (unit === null ? [] : fetchByName(id, unit, text, limit))}
-      onNode={select}
-    />
+  return useMemo(
+    () => (
+      <Palette
+        scope={["comparisons", "data", id, unit]}
+        find={async (text, limit) => (unit === null ? [] : fetchByName(id, unit, text, limit))}
+        onNode={select}
+      />
+    ),
+    [id, unit, select],
   );
 }
 

@@ -1,5 +1,5 @@
 import { CloseButton, TextInput, type TextInputProps } from "@mantine/core";
-import type { KeyboardEvent } from "react";
+import { type KeyboardEvent, memo } from "react";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "./Icon";
 
@@ -11,7 +11,14 @@ interface SearchFieldProps
 }
 
 /** A field to search by. Escape empties it; where it is empty, Escape leaves it as it leaves every field. */
-export function SearchField({ label, text, onText, onKeyDown, placeholder, ...rest }: SearchFieldProps) {
+export const SearchField = memo(function SearchField({
+  label,
+  text,
+  onText,
+  onKeyDown,
+  placeholder,
+  ...rest
+}: SearchFieldProps) {
   const { t } = useTranslation();
   const press = (event: KeyboardEvent<HTMLInputElement>) => {
     if (event.key === "Escape" && text !== "") {
@@ -34,4 +41,4 @@ export function SearchField({ label, text, onText, onKeyDown, placeholder, ...re
       onKeyDown={press}
     />
   );
-}
+});

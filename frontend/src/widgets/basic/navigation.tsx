@@ -7,6 +7,11 @@ export function useLocation(): PageLocation {
   return useSyncExternalStore(subscribeLocation, getLocation);
 }
 
+/** The path alone: what shows a screen is not drawn anew with each key on it. */
+export function usePath(): string {
+  return useSyncExternalStore(subscribeLocation, () => getLocation().path);
+}
+
 export type UpdateAddress = (change: Partial<Address>, replace?: boolean) => void;
 
 /** The address as it is now, also between a change of it and the next drawing. */

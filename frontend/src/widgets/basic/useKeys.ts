@@ -73,7 +73,9 @@ function isBound(event: KeyboardEvent): boolean {
 }
 
 function look(event: KeyboardEvent): void {
-  notePress(event.timeStamp);
+  // A plot that is asked for is the answer to its key: it waits for no rest.
+  const ofPlot = shiftedDigit(event) !== null || keyAction(event, false)?.startsWith("plot");
+  if (!ofPlot) notePress(event.timeStamp);
   if (holdKey(event, isBound(event))) return;
   const open = [...document.querySelectorAll(OVERLAYS)].filter((overlay) => overlay !== leaving);
   last = { event, covered: open.length > 0 };

@@ -5,26 +5,32 @@
 
 /** Milliseconds without a key that are a rest: somebody who walks through calls presses more often. */
 const REST = 130;
+/** Who walks more slowly rests when no key came for so many times as long as between the last two. */
+const SLOWER = 1.5;
 /** A key after so many milliseconds begins a walk: its own call is read at once. */
 const PAUSE = 300;
 
 let last = Number.NEGATIVE_INFINITY;
-let first = true;
+let between = Number.POSITIVE_INFINITY;
 
-/** A key was pressed; at: milliseconds, as events have them */
+/** A key of a walk was pressed; at: milliseconds, as events have them */
 export function notePress(at: number): void {
-  first = at - last > PAUSE;
+  between = at - last;
   last = at;
 }
 
 /** Milliseconds until the keys rest, 0 where they do, or where the last one began a walk. */
 export function untilReading(): number {
-  return first ? 0 : untilRest();
+  return between > PAUSE ? 0 : remaining(REST);
 }
 
 /** Milliseconds until the keys rest, 0 where they do. What cannot be broken off, such as the drawing of a plot, waits for it. */
 export function untilRest(): number {
-  return Math.max(0, last + REST - performance.now());
+  return remaining(between > PAUSE ? REST : Math.max(REST, SLOWER * between));
+}
+
+function remaining(rest: number): number {
+  return Math.max(0, last + rest - performance.now());
 }
 
 /** Runs once the keys rest; returns what calls it off. */

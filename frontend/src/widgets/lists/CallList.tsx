@@ -78,29 +78,7 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
       data-testid="calls"
       data-reference={reference || undefined}
     >
-      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
-      <div className={`${classes.row} ${classes.header}`} role="row" aria-rowindex={1}>
-        <Head className="num">{t("list.order")}</Head>
-        <Head>
-          <span className="sr">{t("list.filterClass")}</span>
-        </Head>
-        <Head>{t("list.name")}</Head>
-        <Head>
-          <Term word="floor" more={`${t("list.inputHint")}: ${t("list.unitHint")}`}>
-            {t("list.input")}
-          </Term>
-        </Head>
-        <Head>
-          <Term word="floor" more={`${t("list.outputHint")}: ${t("list.unitHint")}`}>
-            {t("list.output")}
-          </Term>
-        </Head>
-        {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
-        <Head>
-          <Term word="reached">{t("list.reached")}</Term>
-        </Head>
-      </div>
+      <Titles reference={reference} />
       <div ref={tall.ref} className={classes.box} role="none" data-rows>
         {calls.problem && (
           <NoRows>
@@ -135,6 +113,35 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
     </div>
   );
 }
+
+const Titles = memo(function Titles({ reference }: { reference: boolean }) {
+  const { t } = useTranslation();
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <div className={`${classes.row} ${classes.header}`} role="row" aria-rowindex={1}>
+      <Head className="num">{t("list.order")}</Head>
+      <Head>
+        <span className="sr">{t("list.filterClass")}</span>
+      </Head>
+      <Head>{t("list.name")}</Head>
+      <Head>
+        <Term word="floor" more={`${t("list.inputHint")}: ${t("list.unitHint")}`}>
+          {t("list.input")}
+        </Term>
+      </Head>
+      <Head>
+        <Term word="floor" more={`${t("list.outputHint")}: ${t("list.unitHint")}`}>
+          {t("list.output")}
+        </Term>
+      </Head>
+      {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
+      <Head>
+        <Term word="reached">{t("list.reached")}</Term>
+      </Head>
+    </div>
+  );
+});
 
 function Head({ children, className, title }: { children: React.ReactNode; className?: string; title?: string }) {
   return (
@@ -178,7 +185,7 @@ const Coming = memo(function Coming({ id, top, place }: RowPlace) {
       className={classes.row}
       style={{ transform: `translateY(${top}px)` }}
     >
-      <Cell className="num dim">…</Cell>
+      {cell("…", "num dim")}
     </div>
   );
 });
@@ -213,39 +220,31 @@ const Row = memo(function Row({ id, row, note, failing, reference, top, place, s
       data-module={row.kind === "module" || undefined}
       onClick={() => onSelect(row, false)}
     >
-      <Cell className={`num ${classes.order}`}>{row.order}</Cell>
-      <Cell>
-        <ClassMark name={row.name} cls={cls} verdict={row.verdict} />
-      </Cell>
-      <Cell className={classes.name}>
-        <MiddleName name={row.name} title={title(row)} />
-        {only !== null ? (
-          <UnmatchedChip cause={row.leftover} side={only} brief />
-        ) : (
-          row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
-        )}
-        <FailingMark failing={failing} name={row.address} />
-        {note && <NoteChip standing={note.standing} text={note.text} />}
-      </Cell>
-      <Cell>
-        <ErrorBar score={row.in_score} error={row.in_error} cls={cls} label={t("list.inputHint")} />
-      </Cell>
-      <Cell>
-        <ErrorBar score={row.out_score} error={row.out_error} cls={cls} label={t("list.outputHint")} />
-      </Cell>
-      {reference && (
-        <Cell>
-          <StandingMark standing={row.standing} />
-        </Cell>
+      {cell(row.order, `num ${classes.order}`)}
+      {cell(<ClassMark name={row.name} cls={cls} verdict={row.verdict} />)}
+      {cell(
+        <>
+          <MiddleName name={row.name} title={title(row)} />
+          {only !== null ? (
+            <UnmatchedChip cause={row.leftover} side={only} brief />
+          ) : (
+            row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
+          )}
+          {failing && <FailingMark failing={failing} name={row.address} />}
+          {note && <NoteChip standing={note.standing} text={note.text} />}
+        </>,
+        classes.name,
       )}
-      <Cell>
-        <VerdictMark verdict={row.verdict} />
-      </Cell>
+      {cell(<ErrorBar score={row.in_score} error={row.in_error} cls={cls} label={t("list.inputHint")} />)}
+      {cell(<ErrorBar score={row.out_score} error={row.out_error} cls={cls} label={t("list.outputHint")} />)}
+      {reference && cell(<StandingMark standing={row.standing} />)}
+      {cell(<VerdictMark verdict={row.verdict} />)}
     </div>
   );
 });
 
-function Cell({ children, className }: { children: React.ReactNode; className?: string }) {
+/** Called, not drawn as a component: a jump draws three hundred cells at once. */
+function cell(children: React.ReactNode, className?: string) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
     // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus

@@ -3,7 +3,7 @@
  * The selected row is searched on the server unless it is loaded already.
  */
 import { keepPreviousData, type QueryClient, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import { PAGE_ROWS } from "../../api/records";
 import type { Page } from "../../api/types";
@@ -123,15 +123,14 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   const here = at.list === list && at.name === selected;
   const row = here && at.exact ? rowAt(at.place) : undefined;
   const moved = row !== undefined && shown.nameOf(row) !== selected;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another selection, list or answer is what asks for a new place
-  useLayoutEffect(() => {
-    if (selected === null || (here && !moved)) return;
-    const settle = (next: Found) => setAt((last) => ({ ...next, list, name: selected, turn: last.turn + 1 }));
+  // While drawing, as an effect would have all that shows the selection drawn twice.
+  if (selected !== null && (!here || moved)) {
+    const settle = (next: Found) => setAt({ ...next, list, name: selected, turn: at.turn + 1 });
     const place = fresh ? placeAmong(client, shown, selected) : -1;
     if (place >= 0) settle({ place, exact: true, total });
     else if (anchor.list !== list || anchor.name !== selected) setAnchor({ list, name: selected });
     else if (fresh && (!here || fresh.place !== at.place)) settle(fresh);
-  }, [selected, list, fresh, here, moved, anchor]);
+  }
 
   return {
     total,

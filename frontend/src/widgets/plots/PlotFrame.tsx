@@ -4,13 +4,9 @@ import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import docked from "../page/Docked.module.css";
 import classes from "./Plots.module.css";
-import { type PlotChoice, PlotTabs } from "./PlotTabs";
 
-interface PlotFrameProps<Tab extends string> {
-  /** In the order of their keys. */
-  plots: readonly PlotChoice<Tab>[];
-  shown: Tab;
-  onShow: (tab: Tab) => void;
+interface PlotFrameProps {
+  tabs: ReactNode;
   /** Fields that belong to the shown plot. */
   fields: ReactNode;
   /** null: the plot has no scale to choose. */
@@ -25,8 +21,8 @@ interface PlotFrameProps<Tab extends string> {
 }
 
 /** Plots, one at a time, below the line that chooses them. */
-export function PlotFrame<Tab extends string>(props: PlotFrameProps<Tab>) {
-  const { plots, shown, onShow, fields, log, save, large, onLarge, stage = false, children } = props;
+export function PlotFrame(props: PlotFrameProps) {
+  const { tabs, fields, log, save, large, onLarge, stage = false, children } = props;
   const { t } = useTranslation();
   // A click in a list outside of what is open would close it.
   const inside = useMemo(() => ({ withinPortal: stage }), [stage]);
@@ -47,7 +43,7 @@ export function PlotFrame<Tab extends string>(props: PlotFrameProps<Tab>) {
   return (
     <>
       <div className={classes.head}>
-        <PlotTabs plots={plots} shown={shown} onShow={onShow} />
+        {tabs}
         <div className={classes.tools}>
           {stage ? (
             settings

@@ -1,6 +1,6 @@
 /** The plots as tabs in one row; those without room are in a menu. */
 import { ActionIcon, Menu, Tabs, Tooltip } from "@mantine/core";
-import { useLayoutEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { useWidth } from "../basic/useWidth";
@@ -19,7 +19,7 @@ interface PlotTabsProps<Tab extends string> {
   onShow: (tab: Tab) => void;
 }
 
-export function PlotTabs<Tab extends string>({ plots, shown, onShow }: PlotTabsProps<Tab>) {
+export const PlotTabs = memo(function PlotTabs<Tab extends string>({ plots, shown, onShow }: PlotTabsProps<Tab>) {
   const { t, language } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const room = useWidth(box);
@@ -81,7 +81,7 @@ export function PlotTabs<Tab extends string>({ plots, shown, onShow }: PlotTabsP
       )}
     </div>
   );
-}
+}) as <Tab extends string>(props: PlotTabsProps<Tab>) => ReactNode;
 
 /** Pixels of the button that opens the menu. */
 const BUTTON = 24;

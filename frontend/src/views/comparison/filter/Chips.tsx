@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { isFiltered } from "../../../base/address/address";
 import { CAUSES_WITHOUT_PARTNER } from "../../../base/comparison/unmatched";
 import { verdictLabel } from "../../../base/comparison/verdicts";
@@ -11,7 +11,7 @@ import classes from "./Filter.module.css";
 import { SavedFilters, useSavedFilters } from "./SavedFilters";
 
 /** What the list is filtered by, each part with a way to leave it out, and the filters that this browser keeps. */
-export function Chips() {
+export const Chips = memo(function Chips() {
   const { t } = useTranslation();
   const { address, update, clearFilter } = useSelection();
   const { filter, query } = address;
@@ -82,4 +82,4 @@ export function Chips() {
       <SavedFilters saved={saved} filtered={filtered} />
     </div>
   );
-}
+});

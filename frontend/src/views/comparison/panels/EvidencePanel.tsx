@@ -1,5 +1,5 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
-import type { CSSProperties, ReactNode } from "react";
+import { type CSSProperties, type ReactNode, useEffect, useState } from "react";
 import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
@@ -23,14 +23,13 @@ import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
 import { TicketButton, useParagraph, wordOf } from "./Explanation";
 import { NoteBox } from "./NoteBox";
-import { PlotPanel } from "./PlotPanel";
+import { PlotAhead, PlotPanel } from "./PlotPanel";
 import { SECTIONS } from "./sections";
 
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
 export function EvidencePanel() {
   const { t } = useTranslation();
-  const { unit, selected } = useSelection();
-  const { stage, tab } = useSelectionNow().address; // the plot is here or on the stage, never in both
+  const { address, unit, selected } = useSelection();
   const { node, nodeProblem } = useSelectedCall();
   const dock = useSplit("plot", Math.round(Math.min(420, Math.max(196, window.innerHeight * 0.245))), 150, 900);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
@@ -52,8 +51,9 @@ export function EvidencePanel() {
             </Boundary>
           ))}
       </div>
-      {node && stage !== "plot" && (
-        <>
+      {!node && !nodeProblem && <PlotAhead />}
+      {node && (
+        <Docked>
           <Splitter split={dock} label={t("comparison.splitterHeight")} reversed lying />
           <section
             id="section-plots"
@@ -62,14 +62,19 @@ export function EvidencePanel() {
             tabIndex={-1}
             aria-label={t("evidence.plots")}
           >
-            <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${tab}`}>
+            <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${address.tab}`}>
               <PlotPanel />
             </Boundary>
           </section>
-        </>
+        </Docked>
       )}
     </Column>
   );
+}
+
+/** The plot is here or on the stage, never in both. */
+function Docked({ children }: { children: ReactNode }) {
+  return useSelectionNow().address.stage !== "plot" && children;
 }
 
 /** The name follows each key; what is below it is of the call that is read. */
@@ -86,7 +91,6 @@ function Name({ node }: { node: NodeDetail | undefined }) {
 function Heading({ node }: { node: NodeDetail | undefined }) {
   const { t } = useTranslation();
   const { update, selected } = useSelection();
-  const { stage } = useSelectionNow().address;
   return (
     <div className={classes.name}>
       <Name node={node} />
@@ -103,17 +107,7 @@ function Heading({ node }: { node: NodeDetail | undefined }) {
           </ActionIcon>
         </Tooltip>
       )}
-      <Tooltip label={`${t("path.open")} (w)`}>
-        <ActionIcon
-          size="sm"
-          aria-label={t("path.open")}
-          aria-pressed={stage === "path"}
-          onClick={() => update({ stage: stage === "path" ? null : "path" })}
-          data-testid="open-path"
-        >
-          <Icon name="path" size={12} />
-        </ActionIcon>
-      </Tooltip>
+      <PathButton />
       {!IN_FILE && (
         <Tooltip label={`${t("reproduce.title")} (r)`}>
           <ActionIcon
@@ -130,12 +124,44 @@ function Heading({ node }: { node: NodeDetail | undefined }) {
   );
 }
 
+function PathButton() {
+  const { t } = useTranslation();
+  const { update } = useSelection();
+  const { stage } = useSelectionNow().address;
+  return (
+    <Tooltip label={`${t("path.open")} (w)`}>
+      <ActionIcon
+        size="sm"
+        aria-label={t("path.open")}
+        aria-pressed={stage === "path"}
+        onClick={() => update({ stage: stage === "path" ? null : "path" })}
+        data-testid="open-path"
+      >
+        <Icon name="path" size={12} />
+      </ActionIcon>
+    </Tooltip>
+  );
+}
+
+/** Milliseconds after which what is of another call fades. */
+const LONG = 250;
+
 /** Fades while the call on the screen is not the selected one any more, and that takes long. */
 function Column({ children }: { children: ReactNode }) {
   const [now, shown] = [useSelectionNow(), useSelection()];
   const behind = now.selected !== shown.selected || now.unit !== shown.unit;
+  const [faded, setFaded] = useState(false);
+  // By a timer: a transition of the style sheet begins with each key, and makes a layer of each section.
+  useEffect(() => {
+    if (!behind) return;
+    const timer = setTimeout(() => setFaded(true), LONG);
+    return () => {
+      clearTimeout(timer);
+      setFaded(false);
+    };
+  }, [behind]);
   return (
-    <div className={classes.panel} aria-busy={behind} data-testid="evidence">
+    <div className={classes.panel} aria-busy={behind} data-faded={faded || undefined} data-testid="evidence">
       {children}
     </div>
   );

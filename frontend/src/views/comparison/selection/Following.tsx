@@ -21,15 +21,17 @@ export function FollowingProvider({ children }: { children: ReactNode }) {
   const [read, setRead] = useState(now);
   const [shown, setShown] = useState(now);
   useEffect(() => {
-    const wait = untilReading();
+    // What is chosen of the same call, such as a plot, waits for nothing that must be read.
+    const wait = now.unit === read.unit && now.selected === read.selected ? 0 : untilReading();
     if (wait === 0) {
       setRead(now);
       return;
     }
     const timer = setTimeout(() => setRead(now), wait);
     return () => clearTimeout(timer);
-  }, [now]);
-  const { data, error, isPlaceholderData } = useNode(id, read.unit, read.selected);
+  }, [now, read]);
+  const asked = read.selected === null ? now : read; // the first one at once: scripts that come behind the answer would go before it
+  const { data, error, isPlaceholderData } = useNode(id, asked.unit, asked.selected);
   const here = (data !== undefined && !isPlaceholderData) || error !== null;
   const begun = useRef(false);
   useEffect(() => {

@@ -22,24 +22,33 @@ export interface OriginWalk {
   showSuspect: (suspect: Suspect) => void;
 }
 
-/** The suspect whose reach is shown: the one under the mouse or with the focus, else the selected call where it is one. */
-export interface ShownSuspect {
+interface Pointed {
   suspects: Suspects | undefined;
-  /** Address of the call, in this step and rank; null: none. */
-  shown: string | null;
+  /** Address of the call under the mouse or with the focus, in this step and rank; null: none. */
+  pointed: string | null;
   point: (address: string | null) => void;
+}
+
+export interface ShownSuspect extends Pointed {
+  /** Address of the suspect whose reach is shown: the pointed one, else the selected call where it is one; null: none. */
+  shown: string | null;
 }
 
 const OriginContext = createContext<OriginWalk | null>(null);
 /** A context of its own: it changes with the mouse. */
-const SuspectContext = createContext<ShownSuspect | null>(null);
+const SuspectContext = createContext<Pointed | null>(null);
 
 export function useOriginWalk(): OriginWalk {
   return useRequired(OriginContext);
 }
 
+/** With the selection of the place that asks: what is inside of `Following` keeps the reach until the next call is read. */
 export function useSuspects(): ShownSuspect {
-  return useRequired(SuspectContext);
+  const found = useRequired(SuspectContext);
+  const { selected, unit } = useSelection();
+  const { suspects, pointed } = found;
+  const isSelected = (one: Suspect) => one.address === selected && one.step === unit?.step && one.rank === unit?.rank;
+  return { ...found, shown: pointed ?? callsOf(suspects).find(isSelected)?.address ?? null };
 }
 
 /** Suspects that are calls; a setting is none. */
@@ -123,13 +132,11 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
     }),
     [originIndex],
   );
-  const selectedSuspect = callsOf(suspects).find(isShown)?.address ?? null;
   const repeats = useCallback(
     (name: string) => unit !== null && origins.some((one) => one.node === name && recurs(one, unit)),
     [origins, unit],
   );
-  const pointedAt = pointed ?? selectedSuspect;
-  const shown = useMemo(() => ({ suspects, shown: pointedAt, point }), [suspects, pointedAt]);
+  const shown = useMemo(() => ({ suspects, pointed, point }), [suspects, pointed]);
   return (
     <OriginContext value={walk}>
       <SuspectContext value={shown}>

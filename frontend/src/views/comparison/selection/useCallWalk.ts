@@ -1,6 +1,7 @@
 /** Ways from the selected call to another one of the list. */
 
-import { fetchNodes } from "../../../api/comparison/nodes";
+import { useQueryClient } from "@tanstack/react-query";
+import { fetchNodes, nodeOptions } from "../../../api/comparison/nodes";
 import type { NodeRow } from "../../../api/types";
 import { type Address, type Filter, NO_FILTER } from "../../../base/address/address";
 import { BAD_CLASSES, isBad } from "../../../base/comparison/verdicts";
@@ -9,7 +10,7 @@ import { useTranslation } from "../../../texts/useTranslation";
 import type { CallRows } from "../../../widgets/lists/useCallRows";
 import { useSay } from "./notice";
 import { useShownComparison } from "./result";
-import { useSelectedCall, useSelection, useShownCalls } from "./SelectionProvider";
+import { useSelection, useShownCalls } from "./SelectionProvider";
 
 /** Rows read at once when the next bad call is not among the loaded ones. */
 const BAD_ROWS = 50;
@@ -26,11 +27,12 @@ export function useCallWalk(): CallWalk {
   const say = useSay();
   const { id } = useShownComparison();
   const { address, unit, selected, select } = useSelection();
-  const { node } = useSelectedCall();
+  const client = useQueryClient();
   const calls = useShownCalls();
 
   const moveTo = async (place: number) => {
-    const row = await calls.fetchAt(Math.max(0, Math.min(place, calls.total - 1)));
+    const within = Math.max(0, Math.min(place, calls.total - 1));
+    const row = calls.rowAt(within) ?? (await calls.fetchAt(within));
     if (row) select(row.address, true);
   };
   /** From a row that the list does not show, on to the one at its place. */
@@ -44,8 +46,9 @@ export function useCallWalk(): CallWalk {
     if (!unit) return;
     const next = findBad(calls, delta);
     if (next) return select(next.address, true);
-    const order = node?.order;
-    if (next === undefined && order !== undefined && address.sort === "order") {
+    if (next === undefined && address.sort === "order" && selected !== null) {
+      const order = (await client.ensureQueryData(nodeOptions(id, unit, selected)).catch(() => null))?.order;
+      if (order === undefined) return say(t("list.noMore"));
       const { query, sort } = address;
       const filter = { ...address.filter, classes: badClasses(address.filter.classes) };
       const page = await fetchNodes(id, unit, { filter, query, sort }, selected, BAD_ROWS);

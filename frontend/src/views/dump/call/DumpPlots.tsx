@@ -14,6 +14,7 @@ import type { Range } from "../../../widgets/plots/Figure";
 import { type AskedFigure, drawnAxes, FigureBox, FigureFiles, partOf } from "../../../widgets/plots/FigureBox";
 import { AxisFields, PlotFrame, ReduceField, TensorField } from "../../../widgets/plots/PlotFrame";
 import classes from "../../../widgets/plots/Plots.module.css";
+import { PlotTabs } from "../../../widgets/plots/PlotTabs";
 import { ChoiceField } from "../../../widgets/tensors/TrendControls";
 import { DumpValues } from "./DumpValues";
 
@@ -127,9 +128,17 @@ export function DumpPlots({ id, unit, node, large, onLarge, onSelect, onSay }: D
     ) : null;
   return (
     <PlotFrame
-      plots={DUMP_PLOTS.map((one) => ({ id: one, label: t(`evidence.plot.${one}`), hint: t(`dump.plotHint.${one}`) }))}
-      shown={tab}
-      onShow={(next) => update(toPlot(address, next))}
+      tabs={
+        <PlotTabs
+          plots={DUMP_PLOTS.map((one) => ({
+            id: one,
+            label: t(`evidence.plot.${one}`),
+            hint: t(`dump.plotHint.${one}`),
+          }))}
+          shown={tab}
+          onShow={(next) => update(toPlot(address, next))}
+        />
+      }
       fields={fields}
       log={
         query !== null && drawn && hasScale(figure)

@@ -1,5 +1,5 @@
 /** The comparison on the screen, and what is known about all of it: answer, origins, notes, steps and ranks. */
-import { createContext, useMemo } from "react";
+import { createContext, type ReactNode, useMemo } from "react";
 import { type NotesByNode, useNotes } from "../../../api/comparison/notes";
 import { useOrigins, useSummary } from "../../../api/comparison/summary";
 import type { Comparison, NodeNote, Origin, Summary } from "../../../api/types";
@@ -26,8 +26,14 @@ export interface Result {
 
 const NO_ORIGINS: readonly Origin[] = [];
 
-/** Read from the cache of requests, so any number of panels may call this. */
+const ResultContext = createContext<Result | null>(null);
+
 export function useResult(): Result {
+  return useRequired(ResultContext);
+}
+
+/** Asks for the result once: some forty parts of the screen show something of it, each row of suspects among them. */
+export function ResultProvider({ children }: { children: ReactNode }) {
   const { id } = useShownComparison();
   const { data: summary, error: summaryProblem } = useSummary(id, true);
   const { data: reply } = useOrigins(id, true);
@@ -36,15 +42,12 @@ export function useResult(): Result {
   const steps = useMemo(() => distinct(units?.map((one) => one.step)), [units]);
   const ranks = useMemo(() => distinct(units?.map((one) => one.rank)), [units]);
   const origins = reply?.items ?? summary?.origins ?? NO_ORIGINS;
-  return {
-    summary,
-    summaryProblem,
-    origins,
-    notes,
-    steps,
-    ranks,
-    ready: summary !== undefined && reply !== undefined && settled,
-  };
+  const ready = summary !== undefined && reply !== undefined && settled;
+  const result = useMemo(
+    (): Result => ({ summary, summaryProblem, origins, notes, steps, ranks, ready }),
+    [summary, summaryProblem, origins, notes, steps, ranks, ready],
+  );
+  return <ResultContext value={result}>{children}</ResultContext>;
 }
 
 /** Index of the first origin that nobody noted as accepted or known; 0 where there is none. */
