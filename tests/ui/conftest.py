@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,6 +58,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Function) -> Generator[None, object, object]:
+    """The page tells of its replies before the test's own server ends: what it asks of that afterwards is refused."""
+    found = yield
+    if (page := item.funcargs.get("page")) is not None:
+        tell_replies(page)
+    return found
 
 
 class Server:
@@ -237,7 +246,6 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     fresh = new_page(context)
     errors = errors_of(fresh)
     yield fresh
-    tell_replies(fresh)
     assert [error for error in errors if not any(path in error for path in expected)] == []
 
 

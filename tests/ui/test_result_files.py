@@ -32,12 +32,14 @@ def test_an_exported_file_shows_a_colleague_the_same_cause(
     assert download.value.suggested_filename.endswith(".db")
     file = tmp_path / "result.db"
     download.value.save_as(file)
+    expect(page.get_by_test_id("banner")).to_contain_text("Suspects")
     banner = page.get_by_test_id("banner").inner_text()
     shutil.rmtree(generated / "shared")
 
     with running("serve", file, "--port", 0, DUMPSCOPE_EXECUTOR="threads:1") as (address, _):
         page.goto(address)
         expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+        expect(page.get_by_test_id("banner")).to_contain_text("Suspects")
         assert page.get_by_test_id("banner").inner_text() == banner
         mark = page.get_by_test_id("copy-mark")
         expect(mark).to_have_text("copy")
