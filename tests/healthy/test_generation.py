@@ -16,7 +16,6 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 from dumpscope.domain.facts import Outcome  # noqa: E402
 from dumpscope.domain.records import Kind  # noqa: E402
-from dumpscope.domain.result import Answer, Unit  # noqa: E402
 from dumpscope.parallel.passes.relation import Place, find_place  # noqa: E402
 from healthy.generation import NEW, Full, Generator, Growing, WrongPlace, generate  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
@@ -76,16 +75,6 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return made[name, task]
 
     return dump
-
-
-@pytest.fixture
-def ask(dumps: Any, tmp_path: Path) -> Any:
-    def answer(target: str, golden: str, task: str) -> tuple[Answer, Unit]:
-        found, (unit,) = compare(dumps(target, task), dumps(golden, task), folder=tmp_path / f"{target} {golden}")
-        assert not [one for one in found.problems if "unreadable" in one.kind], found.problems
-        return found, unit
-
-    return answer
 
 
 KEPT = "keeps the keys and values of its cache at their full length of 9 positions"

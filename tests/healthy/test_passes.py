@@ -14,13 +14,11 @@ torch = pytest.importorskip("torch")
 
 from api.conftest import BASE, compare as ask_server, settled  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
-from pipeline.comparing import compare  # noqa: E402
 
 from dumpscope.analysis.passes import told_of_passes  # noqa: E402
 from dumpscope.api.app import create_app  # noqa: E402
 from dumpscope.domain.options import Options  # noqa: E402
 from dumpscope.domain.records import item_name  # noqa: E402
-from dumpscope.domain.result import Answer, Unit  # noqa: E402
 from dumpscope.pipeline.compare.in_process import preview_layouts  # noqa: E402
 from dumpscope.readers.discover import discover  # noqa: E402
 from dumpscope.settings import Settings  # noqa: E402
@@ -85,16 +83,6 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return made[name, task]
 
     return dump
-
-
-@pytest.fixture
-def ask(dumps: Any, tmp_path: Path) -> Any:
-    def answer(target: str, golden: str, task: str) -> tuple[Answer, Unit]:
-        found, (unit,) = compare(dumps(target, task), dumps(golden, task), folder=tmp_path / f"{target} {golden}")
-        assert not [one for one in found.problems if "unreadable" in one.kind], found.problems
-        return found, unit
-
-    return answer
 
 
 PAIRS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,10 +12,10 @@ torch = pytest.importorskip("torch")
 from pipeline.comparing import compare  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from dumpscope.domain.result import Answer, Unit  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
+from healthy.test_amounts import Scaled  # noqa: E402
 
 ROWS = torch.randn(5, 8, generator=torch.Generator().manual_seed(2))
 
@@ -34,14 +33,6 @@ class Net(nn.Module):
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = torch.func.vmap(self.one)(rows) if self.mapped else self.one(rows)
         return found * 2
-
-
-class Scaled(TorchDispatchMode):
-    """A gelu kernel whose result is 2 % too large."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        return made * 1.02 if func.overloadpacket.__name__ == "gelu" else made
 
 
 def dump(path: Path, *, mapped: bool, task: str, wrong: bool = False) -> Path:
