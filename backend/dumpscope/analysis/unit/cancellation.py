@@ -99,15 +99,15 @@ def _terms_of_results(context: Context, norm: Float64, score: Float64, called: B
     fewer = elements[made] < count
     kinds = word[pair]
     rounded = differ | one
-    terms = np.select(
-        [
-            (kinds == _SUM) & fewer & rounded, (kinds == _MEAN) & fewer & rounded, (kinds == _DIFFERENCE) & differ,
-            (kinds >= _PRODUCT) & rounded,
-        ],
-        [total, total * elements[made] / count, operand, matrix],
-        np.nan,
-    )  # fmt: skip
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
+        terms = np.select(
+            [
+                (kinds == _SUM) & fewer & rounded, (kinds == _MEAN) & fewer & rounded, (kinds == _DIFFERENCE) & differ,
+                (kinds >= _PRODUCT) & rounded,
+            ],
+            [total, total * elements[made] / count, operand, matrix],
+            np.nan,
+        )  # fmt: skip
         found[made] = np.where(terms > _CANCELS * norm[made], terms, np.nan)
     return found
 
