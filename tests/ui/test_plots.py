@@ -148,9 +148,11 @@ def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: st
 
 
 def settings(page: Page) -> None:
-    """Opens what chooses the tensor, its dimensions and the scale."""
-    page.get_by_test_id("plot-settings").click()
-    expect(page.get_by_role("dialog", name="Tensor and scale")).to_be_visible()
+    """Opens what chooses the tensor, its dimensions and the scale; it may be open since the plot before."""
+    box = page.get_by_role("dialog", name="Tensor and scale")
+    if not box.is_visible():
+        page.get_by_test_id("plot-settings").click()
+    expect(box).to_be_visible()
 
 
 def saved(page: Page, kind: str) -> Download:
