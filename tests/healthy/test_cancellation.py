@@ -174,6 +174,37 @@ def test_a_gradient_that_is_more_than_what_a_norm_left_is_judged(tmp_path: Path,
     assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.gelu.0.backward", "computation")]
 
 
+def layers_before_a_norm() -> tuple[nn.Module, Tensor]:
+    return nn.Sequential(
+        nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 16), nn.LayerNorm(16)
+    ), torch.randn(6, 8)
+
+
+def norm_without_weights() -> tuple[nn.Module, Tensor]:
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.GELU(), nn.Conv2d(4, 4, 1), nn.InstanceNorm2d(4)), torch.ones(
+        2, 3, 6, 6
+    )
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("make", [layers_before_a_norm, norm_without_weights])
+def test_modules_alone_show_what_is_rounding(
+    tmp_path: Path, make: Callable[[], tuple[nn.Module, Tensor]], task: str
+) -> None:
+    sides = []
+    for name, exact in (("target", False), ("golden", True)):
+        torch.manual_seed(3)
+        model, given = make()
+
+        def step(model: nn.Module = model, given: Tensor = given, *, exact: bool = exact) -> None:
+            with Kernels(exact=exact):
+                model(given).square().mean().backward()
+
+        sides.append(recorded(tmp_path / name, step, model=model, task=task, level="L0"))
+    answer = compare(*sides)[0]
+    assert ([(one.node, one.kind) for one in answer.origins], answer.counts.no) == ([], 0)
+
+
 @pytest.mark.parametrize(("task", "seed"), [("statistics", 4), ("statistics", 6), ("tensor", 6)])
 def test_weights_that_an_optimizer_made_of_rounding_accuse_no_call_of_the_next_step(
     tmp_path: Path, task: str, seed: int

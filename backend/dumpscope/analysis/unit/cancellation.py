@@ -158,12 +158,14 @@ def _terms_of_norms(
     count = np.bincount(context.pair[given], minlength=context.nodes)
     weight = _first_of(context, given, np.where(count >= 4, 3, 1))  # a batch norm's means and variances stand before it
     module = kind == NodeKind.MODULE
-    weight = np.where(module, _first_of(context, tensor & (context.role == Role.PARAMETER)), weight)
+    own = context.role == Role.PARAMETER
+    weight = np.where(module, _first_of(context, tensor & own), weight)
+    unknown = module & ~own.any()  # a dump that holds those of other modules holds those of this one
     elements = np.append(context.elements.astype(np.float64), np.nan)  # the last is that of no item
     norm_of, mean_of = np.append(norm, np.nan), np.append(_largest_magnitude(context, [MEAN]), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         size = norm_of / np.sqrt(elements)
-        factor = np.where((weight < 0) & ~module, 1.0, size[weight])
+        factor = np.where(weight >= 0, size[weight], np.where(unknown, np.nan, 1.0))
         variance = size[taken] ** 2 - np.where(groups[1], 0.0, np.nan_to_num(mean_of[taken])) ** 2
         left = size[made] / factor
         small = np.where(groups[0] & (left < 1 / _CANCELS), left**2 * _EPSILON, np.inf)

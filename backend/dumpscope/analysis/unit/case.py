@@ -27,6 +27,7 @@ class StepEnd:
     """What is kept of a unit when its step is over.
 
     noise: largest finite score of the unit; gradients: recorded and compared
+    lifted: names of the parameters whose gradients are pure rounding
     gradient: the first node whose gradient differs, in any bit, after a forward that does not; "" where there is none
     """
 
@@ -34,6 +35,7 @@ class StepEnd:
     noise: float
     gradients: bool
     gradient: str
+    lifted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,6 +84,7 @@ def find_left_over(context: Context, facts: Facts, names: list[str], kind: Int8,
     if left.any():
         share[rows[left]] = size[left] / whole[pair[left]]
         _pass_on(context, share, rows[left], kind, direction)
+        _give_parameters(context, share, names, kind, direction)
     return share
 
 
@@ -110,10 +111,7 @@ def _find_vanished(context: Context, facts: Facts, names: list[str], kind: Int8,
         tiny = received & (size < VANISHED * unit * largest)
     tiny &= np.array([code not in made for code in codes.tolist()], bool)
     tiny &= _are_unlike(context, facts, rows) | (facts.equal[rows] == 1)
-    labels = [
-        name.rpartition(".backward" if back else ".parameters_grad")[0]
-        for name, back in zip(names, backward, strict=True)
-    ]
+    labels = _modules(names, backward)
     arrives, vanishes = np.zeros(context.nodes, bool), np.zeros(context.nodes, bool)
     arrives[context.pair[rows[received & ~tiny]]] = True
     vanishes[context.pair[rows[tiny]]] = True
@@ -181,6 +179,26 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
                 whole.setdefault(elements[place], set()).add(code)
         shares[place] = min(shares[place], here)
     share[rows] = shares
+
+
+def _give_parameters(context: Context, share: Float64, names: list[str], kind: Int8, direction: Int8) -> None:
+    """Give gradients of parameters, recorded before the backward pass of their module, the share of what arrives there."""
+    backward = (kind == NodeKind.MODULE) & (direction == Direction.BACKWARD)
+    labels = _modules(names, backward)
+    taken = np.flatnonzero(backward[context.pair] & np.isin(context.role, (Role.INPUT, Role.KWARG)))
+    arriving: dict[str, float] = {}
+    for pair, here in zip(context.pair[taken].tolist(), share[taken].tolist(), strict=True):
+        arriving[labels[pair]] = max(arriving.get(labels[pair], 0.0), here)
+    rows = np.flatnonzero((kind == NodeKind.GRADIENT)[context.pair] & (context.kind == Kind.TENSOR))
+    share[rows] = np.minimum(share[rows], [arriving.get(labels[pair], 1.0) for pair in context.pair[rows].tolist()])
+
+
+def _modules(names: list[str], backward: Bool) -> list[str]:
+    """By node the module whose backward pass or whose parameters' gradients it holds. backward: by node"""
+    return [
+        name.rpartition(".backward" if back else ".parameters_grad")[0]
+        for name, back in zip(names, backward, strict=True)
+    ]
 
 
 def _fold(context: Context, pair: Int32, size: Float64) -> Float64:

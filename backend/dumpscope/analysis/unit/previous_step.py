@@ -9,8 +9,9 @@ import numpy as np
 
 from dumpscope.analysis.unit.case import Case, StepEnd
 from dumpscope.analysis.unit.noise import JUMP, least_threshold
-from dumpscope.analysis.unit.weight_items import DifferingWeight, is_running
+from dumpscope.analysis.unit.weight_items import DifferingWeight, is_running, name_parameter
 from dumpscope.domain.records import Direction, NodeKind, Role
+from dumpscope.verdict.rules import CODES
 
 BACKWARD: Final = "backward"
 OPTIMIZER: Final = "optimizer"
@@ -48,8 +49,12 @@ def summarize_step(case: Case) -> StepEnd:
     differing = np.flatnonzero(unequal & late)
     if (unequal & ~late).any():
         differing = differing[:0]
+    lifted = (case.context.role == Role.GRADIENT) & (case.opinions.rule == CODES["C-1"]) & (case.context.target >= 0)
     return StepEnd(
         step=case.history.step,
+        lifted=frozenset(
+            name_parameter(case.target, case.context, columns, row) for row in np.flatnonzero(lifted).tolist()
+        ),
         noise=float(worst[np.isfinite(worst)].max(initial=0.0)),
         gradients=bool((gradient & ~np.isnan(columns.out_score)).any()),
         gradient=columns.names[int(differing[0])] if len(differing) else "",
@@ -80,15 +85,16 @@ def _mostly_agree(case: Case) -> bool:
 
 def find_badly_updated(case: Case, before: StepEnd) -> list[tuple[DifferingWeight, tuple[int, ...]]]:
     """The first weight, and the node pairs of the others, where most of those that differ are off by more than the noise of the
-    step before, and the forward shows it."""
+    step before, and the forward shows it. An optimizer makes steps of any size of gradients that are pure rounding."""
     columns = case.columns
     least = least_threshold(case.context)  # not the unit's own: what weights explain counts as noise there
     limit = JUMP * max(before.noise, least)
     forward = columns.leaf & (columns.direction == Direction.FORWARD)
     with np.errstate(invalid="ignore"):
         shows = bool((forward & (columns.out_score > least)).any())
-        off = [one for one in case.weights if np.nanmax(case.opinions.score[list(one.items)]) > limit]
-    if not shows or len(off) < MANY or len(off) <= len(case.weights) / 2:
+        weights = [one for one in case.weights if one.name not in before.lifted]
+        off = [one for one in weights if np.nanmax(case.opinions.score[list(one.items)]) > limit]
+    if not shows or len(off) < MANY or len(off) <= len(weights) / 2:
         return []
     first, *others = off
     return [(first, tuple(sorted({one.pair for one in others} - {first.pair})))]

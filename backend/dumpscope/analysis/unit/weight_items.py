@@ -105,7 +105,7 @@ def find_differing_weights(
         key = _fingerprint(context, row)
         uses.setdefault(key, []).append(row)
         if parameter[row]:
-            named.setdefault(key, f"{_module_of(columns.labels[pair])}.{path}")
+            named.setdefault(key, name_parameter(target, context, columns, row))
     findings = []
     made = _find_made(context, facts, {row for rows in uses.values() for row in rows})
     updated = _find_updated(target, context, facts, columns, suspects[parameter[suspects]])
@@ -186,6 +186,11 @@ def _fingerprint(context: Context, row: int) -> tuple[float, ...]:
 def _path_of(target: RankDump, context: Context, row: int) -> str:
     item = int(context.target[row])
     return target.items.paths[int(target.items.path[item])]
+
+
+def name_parameter(target: RankDump, context: Context, columns: NodeColumns, row: int) -> str:
+    """Path of a parameter ("layers.1.mlp.fc1.weight"), from an item of it or of its gradient."""
+    return f"{_module_of(columns.labels[context.pair[row]])}.{_path_of(target, context, row)}"
 
 
 def _module_of(label: str) -> str:
