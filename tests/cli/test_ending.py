@@ -12,14 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from warm_python import DUMPSCOPE, warm_python
+from warm_python import SERVER, warm_python
 
 from cli.test_result_files import older
 
 SCRIPT = Path(__file__).with_name("signalled.py")
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-SERVER = f"{DUMPSCOPE},dumpscope.cli.commands.serve,dumpscope.api.app,alembic.command,uvicorn"
-"""Modules of a server. signalled.py imports those of a named moment before the start in any case."""
 SECONDS = 60
 """More than any end takes, less than a server that nobody ends."""
 
@@ -70,6 +68,7 @@ def test_a_signal_at_a_known_moment_of_the_start_ends_it(
     result: Path, tmp_path: Path, moment: str, number: str
 ) -> None:
     folder = tmp_path / "tmp"
+    # signalled.py imports the modules of a named moment before the start in any case
     ended(start(result, folder, number, moment, warm_python(SERVER)), number, folder)
 
 
