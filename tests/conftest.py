@@ -25,6 +25,12 @@ settings.load_profile("untimed")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# A thread of torch that has nothing to do waits asleep: with two processes on two cores it would turn in a loop for nothing.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Inductor asks no compiler what vectors the processor has and compiles in the process that needs it: no test is about its speed.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+
 ARCHIVE = Path(__file__).parent / "data" / "dumps.tar.xz"
 FILES = 8192
 """Files that the whole run may hold open at once; many systems allow 1024."""

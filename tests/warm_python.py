@@ -38,6 +38,9 @@ DUMPSCOPE: Final = (
 )
 """Modules of the command line that most of its commands need."""
 
+SERVER: Final = f"{DUMPSCOPE},dumpscope.cli.commands.serve,dumpscope.api.app,alembic.command,uvicorn"
+"""Modules of a server."""
+
 CLIENT: Final = """#!{python} -IS
 import os, signal, socket
 line = socket.socket(socket.AF_UNIX)

@@ -23,6 +23,7 @@ ERROR_KEYS = {"type", "title", "error", "detail", "hint", "status", "said", "hin
 
 Client = TestClient
 Make = Callable[..., Settings]
+Compared = Callable[[Client, str, str], str]
 
 
 @pytest.fixture
@@ -64,14 +65,15 @@ def served(request: pytest.FixtureRequest, servers: Callable[[str], Client]) -> 
 
 
 @pytest.fixture(scope="session")
-def faults(dumps: Path) -> Callable[[Client], str]:
-    return cache(lambda client: compare(client, dumps / "target_fault", dumps / "golden"))
+def compared(dumps: Path) -> Compared:
+    """Id of the comparison of two dumps on a server where tests only read, made when it is first asked for."""
+    return cache(lambda client, target, golden: compare(client, dumps / target, dumps / golden))
 
 
 @pytest.fixture(scope="package")
-def fault(served: Client, faults: Callable[[Client], str]) -> str:
+def fault(served: Client, compared: Compared) -> str:
     """Id of the comparison of target_fault with golden (two steps, tensors)."""
-    return faults(served)
+    return compared(served, "target_fault", "golden")
 
 
 def register(client: Client, path: Path) -> str:

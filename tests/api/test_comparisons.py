@@ -7,6 +7,7 @@ import io
 import json
 import math
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -37,7 +38,12 @@ def get(client: Client, address: str) -> Any:
 
 def fits(model: Any, body: Any) -> None:
     """The answer is what OpenAPI promises."""
-    TypeAdapter(model).validate_python(body)
+    adapter(model).validate_python(body)
+
+
+@cache
+def adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
 
 
 def test_the_known_fault_is_named_as_the_origin(served: Client, fault: str) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from api.conftest import Client, compare, settled
+from api.conftest import Client, Compared, compare, settled
 from api.test_comparisons import ORIGIN, fits, get
 from dumpscope.api.models.dataflow import Flow
 
 
 @pytest.fixture(scope="module")
-def statistics(served: Client, dumps: Path) -> str:
+def statistics(served: Client, compared: Compared) -> str:
     """Comparison of stat_fault with stat_golden: nothing but statistics tells tensors apart."""
-    return compare(served, dumps / "stat_fault", dumps / "stat_golden")
+    return compared(served, "stat_fault", "stat_golden")
 
 
 def flow(client: Client, comparison: str, node: str) -> Any:
@@ -51,14 +51,13 @@ def test_a_weight_and_a_mask_were_made_by_no_dumped_call(served: Client, statist
     assert masked["input.0"].startswith("Tensor.__")  # type: ignore[union-attr]
 
 
-def test_what_holds_one_number_throughout_tells_nothing(served: Client, dumps: Path) -> None:
-    comparison = compare(served, dumps / "target_fault", dumps / "golden")
-    reasons = {
-        one["untold"]
-        for row in get(served, f"/api/comparisons/{comparison}/nodes?limit=500")["items"]
-        for one in flow(served, comparison, row["name"])["inputs"]
-    }
-    assert {"constant", "not_dumped", None} <= reasons
+def test_what_holds_one_number_throughout_tells_nothing(served: Client, fault: str) -> None:
+    missing = {"constant", "not_dumped", None}
+    for row in get(served, f"/api/comparisons/{fault}/nodes?limit=500")["items"]:
+        missing -= {one["untold"] for one in flow(served, fault, row["name"])["inputs"]}
+        if not missing:
+            break
+    assert not missing
 
 
 def test_consumers_are_all_who_received_the_output(served: Client, statistics: str) -> None:
@@ -97,9 +96,9 @@ def test_backward_calls_are_joined_too(served: Client, statistics: str) -> None:
     ],
 )  # fmt: skip
 def test_following_sources_leads_from_every_no_to_the_origin(
-    served: Client, dumps: Path, target: str, golden: str
+    served: Client, compared: Compared, target: str, golden: str
 ) -> None:
-    comparison = compare(served, dumps / target, dumps / golden)
+    comparison = compared(served, target, golden)
     first = get(served, f"/api/comparisons/{comparison}/origins")["items"][0]
     where = f"step={first['step']}&rank={first['rank']}"
     rows = get(served, f"/api/comparisons/{comparison}/nodes?{where}&verdict=no&limit=500")["items"]
@@ -149,8 +148,8 @@ def test_an_unknown_node_and_rank_are_not_found(served: Client, statistics: str)
         assert served.get(f"/api/comparisons/{statistics}/{address}").status_code == 404
 
 
-def test_a_call_of_the_golden_run_alone_says_that_flow_is_the_targets(served: Client, dumps: Path) -> None:
-    comparison = compare(served, dumps / "golden", dumps / "target_fault_gelu_arg")
+def test_a_call_of_the_golden_run_alone_says_that_flow_is_the_targets(served: Client, compared: Compared) -> None:
+    comparison = compared(served, "golden", "target_fault_gelu_arg")
     alone = get(served, f"/api/comparisons/{comparison}/nodes?class=structural")["items"]
     untold = {one["untold"] for row in alone for one in flow(served, comparison, row["name"])["inputs"]}
     assert untold <= {"golden_only"}

@@ -77,13 +77,18 @@ def test_it_holds_the_replies_that_the_server_gives(written: Written) -> None:
         assert held["replies"][key_of(path, query)] == [200, client.get(path, params=query).json()], path
 
 
-def test_its_maps_have_every_row_of_all_ranks(written: Written, dumps: Path) -> None:
+@pytest.fixture(scope="module")
+def two_ranks(written: Written, dumps: Path) -> str:
+    """A small comparison of two ranks on the same server."""
+    return compare(written.client, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
+
+
+def test_its_maps_have_every_row_of_all_ranks(written: Written, two_ranks: str) -> None:
     assert not any("rank-map" in key or "trends" in key for key in contents(written.page)["replies"]), (
         "one rank and step"
     )
-    comparison = compare(written.client, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
-    held = contents(page_of(written.client, comparison))["replies"]
-    top = f"/api/comparisons/{comparison}"
+    held = contents(page_of(written.client, two_ranks))["replies"]
+    top = f"/api/comparisons/{two_ranks}"
     for path, query in (
         (f"{top}/rank-map", {"step": 0}),
         (f"{top}/trends", {"buckets": 40, "by_rank": True}),
@@ -127,15 +132,13 @@ def test_its_tree_has_every_row_of_a_small_comparison(written: Written) -> None:
 
 def test_nothing_in_it_is_loaded_and_no_name_can_run(client: Client, dumps: Path, tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script><!--"
-    for side in ("stat_fault", "stat_golden"):
+    for side in ("dist2_stat_fault", "dist2_stat_golden"):
         shutil.copytree(dumps / side, tmp_path / side)
         for file in (tmp_path / side).rglob("*.json"):
-            file.write_text(
-                file.read_text().replace("Functional.softmax.1.", f"Functional.{json.dumps(evil)[1:-1]}.1.")
-            )
+            file.write_text(file.read_text().replace("Functional.gelu.0.", f"Functional.{json.dumps(evil)[1:-1]}.0."))
     served = create_app(client.app.state.shared.settings.model_copy(update={"roots": [tmp_path]}))  # type: ignore[attr-defined]
     with TestClient(served, base_url=BASE) as own:
-        comparison = compare(own, tmp_path / "stat_fault", tmp_path / "stat_golden")
+        comparison = compare(own, tmp_path / "dist2_stat_fault", tmp_path / "dist2_stat_golden")
         assert own.patch(f"/api/comparisons/{comparison}", json={"name": evil}).status_code == 200
         page = page_of(own, comparison)
     assert "alert(1)" not in page.replace("&lt;script&gt;alert(1)&lt;/script&gt;", "")
@@ -162,7 +165,7 @@ def test_a_part_of_a_comparison_is_refused_in_words(written: Written) -> None:
 def test_a_server_with_a_token_can_ask_itself(make_settings: Make, dumps: Path) -> None:
     with TestClient(create_app(make_settings(token="open-sesame")), base_url=BASE) as client:
         client.headers["Authorization"] = "Bearer open-sesame"
-        page = page_of(client, compare(client, dumps / "stat_fault", dumps / "stat_golden"))
+        page = page_of(client, compare(client, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
     assert "open-sesame" not in page
     held = contents(page)
     assert b"open-sesame" not in packed(page, "contents")
@@ -181,8 +184,8 @@ class Refusing:
             raise CancelledError("gone")
 
 
-def test_it_ends_at_the_next_reply_once_nobody_waits(written: Written) -> None:
-    client, comparison = written.client, written.comparison
+def test_it_ends_at_the_next_reply_once_nobody_waits(written: Written, two_ranks: str) -> None:
+    client, comparison = written.client, two_ranks
     asked: list[str] = []
 
     def ask(path: str, query: Query) -> Told:

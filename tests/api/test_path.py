@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.conftest import BASE, Client, Make, compare
+from api.conftest import BASE, Client, Compared, Make, compare
 from api.test_comparisons import ORIGIN, fits, get
 from dumpscope.api.app import create_app
 from dumpscope.api.models.dataflow import PathView
@@ -20,11 +20,6 @@ WAY = (
     "Functional.cross_entropy.0.forward",
 )  # fmt: skip
 """From the planted fault over the residual stream to the loss."""
-
-
-@pytest.fixture(scope="module")
-def fault(served: Client, dumps: Path) -> str:
-    return compare(served, dumps / "target_fault", dumps / "golden")
 
 
 def path(client: Client, comparison: str, node: str, more: str = "") -> Any:
@@ -111,27 +106,27 @@ def test_the_way_leads_from_the_planted_fault_to_the_loss(served: Client, fault:
     ],
 )
 def test_the_way_begins_at_the_true_cause_of_every_kind(
-    served: Client, dumps: Path, target: str, golden: str, start: str, end: str
+    served: Client, compared: Compared, target: str, golden: str, start: str, end: str
 ) -> None:
-    comparison = compare(served, dumps / target, dumps / golden)
+    comparison = compared(served, target, golden)
     way = path(served, comparison, start)["way"]
     assert (way["start"]["name"], way["place"]) == (start, 0)
     assert way["end"]["name"] == end
 
 
-def test_runs_that_agree_have_no_way(served: Client, dumps: Path) -> None:
-    comparison = compare(served, dumps / "golden", dumps / "golden")
+def test_runs_that_agree_have_no_way(served: Client, compared: Compared) -> None:
+    comparison = compared(served, "golden", "golden")
     body = path(served, comparison, ORIGIN)
     assert body["way"] is None
     assert {one["error"] for one in body["passages"]} == {0.0}
 
 
-def test_a_weight_and_what_was_not_dumped_are_ends(served: Client, fault: str, dumps: Path) -> None:
+def test_a_weight_and_what_was_not_dumped_are_ends(served: Client, fault: str, compared: Compared) -> None:
     ends = {one["item"]["item"]: one["word"] for one in path(served, fault, "Functional.embedding.0.forward")["ends"]}
     assert ends == {
         "Functional.embedding.0.forward.input.0": "not_dumped", "Functional.embedding.0.forward.input.1": "weight",
     }  # fmt: skip
-    weight = compare(served, dumps / "stat_fault_weight", dumps / "stat_golden")
+    weight = compared(served, "stat_fault_weight", "stat_golden")
     (end,) = path(served, weight, "Functional.linear.6.forward")["ends"]
     assert (end["word"], end["items"], end["item"]["verdict"]) == ("weight", 2, "no")
     assert end["item"]["item"] == "Functional.linear.6.forward.input.1"

@@ -232,6 +232,7 @@ def test_the_command_line_sends_its_results_to_a_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DUMPSCOPE_TOKEN", "secret")
+    monkeypatch.setattr(sys, "executable", warm_python())
     server = uvicorn.Server(
         uvicorn.Config(create_app(make_settings(token="secret")), host="127.0.0.1", port=0, log_level="error")
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.conftest import Client, compare, settled
+from api.conftest import Client, Compared, settled
 
 ODD = 5
 CAUSE = "Functional.softmax.1.forward"
@@ -74,8 +74,8 @@ def test_modules_are_its_rows_unless_others_are_asked_for(served: Client, eight:
     assert all("layers.1" in row["name"] for row in body["items"])
 
 
-def test_two_ranks_have_no_odd_one(served: Client, dumps: Path) -> None:
-    both = compare(served, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
+def test_two_ranks_have_no_odd_one(served: Client, compared: Compared) -> None:
+    both = compared(served, "dist2_stat_fault", "dist2_stat_golden")
     assert served.get(f"/api/comparisons/{both}/summary").json()["strays"] == []
 
 

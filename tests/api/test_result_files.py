@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.conftest import BASE, Client, compare, settled
+from api.conftest import BASE, Client, Compared, compare, settled
 from dumpscope.api.app import create_app
 from dumpscope.api.downloads import OpenFile
 from dumpscope.index.store import tables
@@ -72,10 +72,10 @@ def without_keys(data: Any) -> Any:
     [("target_fault", "golden"), ("md5_fault", "md5_golden"), ("dist2_stat_fault", "dist2_stat_golden")],
 )
 def test_a_file_shows_the_same_as_the_server_it_came_from(
-    served: Client, dumps: Path, tmp_path: Path, target: str, golden: str
+    served: Client, compared: Compared, tmp_path: Path, target: str, golden: str
 ) -> None:
-    compare(served, dumps / "stat_nan", dumps / "stat_golden")  # another's rows lie before ours
-    comparison = compare(served, dumps / target, dumps / golden)
+    compared(served, "stat_nan", "stat_golden")  # another's rows lie before ours
+    comparison = compared(served, target, golden)
     file = exported(served, comparison, tmp_path / "mine.db")
     with opened(file, folder=tmp_path / "there") as (client, ids):
         assert ids == [comparison]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.conftest import Client, compare, settled
+from api.conftest import Client, Compared, compare, settled
 from api.test_comparisons import ORIGIN, fits, get
 from dumpscope.api.models.suspects import Reach, Suspects
 
@@ -19,9 +18,9 @@ Ask = Callable[[str, str], str]
 
 
 @pytest.fixture(scope="module")
-def pair(served: Client, dumps: Path) -> Ask:
+def pair(served: Client, compared: Compared) -> Ask:
     """Address of the comparison of two dumps."""
-    return cache(lambda target, golden: f"/api/comparisons/{compare(served, dumps / target, dumps / golden)}")
+    return lambda target, golden: f"/api/comparisons/{compared(served, target, golden)}"
 
 
 def suspects(client: Client, address: str, **where: int) -> Any:

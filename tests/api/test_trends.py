@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from api.conftest import Client, compare, register, settled
+from api.conftest import Client, Compared, register, settled
 
 
 @pytest.fixture(scope="module")
-def ranks(served: Client, dumps: Path) -> str:
+def ranks(served: Client, compared: Compared) -> str:
     """Id of a comparison of two ranks."""
-    return compare(served, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
+    return compared(served, "dist2_stat_fault", "dist2_stat_golden")
 
 
 @pytest.fixture(scope="module")

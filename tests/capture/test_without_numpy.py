@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_python import COLD, warm_python
 
 CAPTURE = Path(__file__).resolve().parents[2] / "capture"
 PROGRAM = """
@@ -58,8 +58,8 @@ for task, section in (
 def run(folder: Path, *without: str) -> dict[str, Any]:
     """Content of every dump.json, and the bytes of every tensor file."""
     folder.mkdir()
-    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(folder), *without]
-    env = {**os.environ, "PYTHONPATH": str(CAPTURE)}
+    command = [COLD if without else warm_python(), "-c", PROGRAM, str(folder), *without]
+    env = {**os.environ, "PYTHONPATH": str(CAPTURE), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "failed" not in done.stderr
@@ -76,8 +76,14 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(tmp_path_factory.mktemp("numpy") / "with")
 
 
-def test_every_value_is_recorded_as_with_numpy(plain: dict[str, Any], tmp_path: Path) -> None:
-    bare = run(tmp_path / "without", "numpy", "yaml")
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("numpy") / "without"
+    return folder, run(folder, "numpy", "yaml")
+
+
+def test_every_value_is_recorded_as_with_numpy(plain: dict[str, Any], without: tuple[Path, dict[str, Any]]) -> None:
+    _, bare = without
     assert set(bare) == set(plain)
     assert {"statistics", "md5", "xor", "tensor"} < set(plain)
     for name, content in plain.items():
@@ -86,9 +92,9 @@ def test_every_value_is_recorded_as_with_numpy(plain: dict[str, Any], tmp_path: 
         )
 
 
-def test_the_run_names_numpy_only_where_it_is(plain: dict[str, Any], tmp_path: Path) -> None:
-    run(tmp_path / "without", "numpy")
-    (path,) = (tmp_path / "without").glob("statistics/step0/*/run.json")
+def test_the_run_names_numpy_only_where_it_is(without: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = without
+    (path,) = folder.glob("statistics/step0/*/run.json")
     assert "numpy" not in json.loads(path.read_text(encoding="utf-8"))["versions"]
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
+from warm_python import COLD, SERVER, warm_python
+
 from cli.test_serving import get, running
 
 FILES = 4000
@@ -83,7 +85,7 @@ def test_an_archive_whose_unpacking_a_kill_cut_off_is_unpacked_once_and_nothing_
     archive = many_files(tmp_path / "run.tar", dumps / "stat_fault")
     serve = ("serve", "--port", 0, "--data-dir", data)
     environment = {"TMPDIR": str(temporary), "DUMPSCOPE_EXECUTOR": "threads:1"}
-    with running(*serve, **environment) as (server, process):
+    with running(*serve, python=COLD, **environment) as (server, process):
         send(server, archive)
         until(lambda: next(data.glob("unpacked/*/dump-*/run/more/1.txt"), None))
         process.kill()
@@ -127,13 +129,13 @@ def test_the_copy_of_a_result_that_a_killed_server_showed_goes_at_the_next_start
     place.mkdir()
     compared = [str(dumps / name) for name in ("stat_fault", "stat_golden")]
     subprocess.run(
-        [sys.executable, "-m", "dumpscope", "compare", *compared, "-o", tmp_path / "out"],
+        [warm_python(SERVER), "-m", "dumpscope", "compare", *compared, "-o", tmp_path / "out"],
         check=False,
         capture_output=True,
     )
     result = tmp_path / "out" / "result.db"
     serve = ("serve", result, "--port", 0)
-    with running(*serve, TMPDIR=str(place)) as (_, process):
+    with running(*serve, python=COLD, TMPDIR=str(place)) as (_, process):
         (copy,) = place.glob("dumpscope-result-room-*")
         process.kill()
         process.wait()

@@ -8,22 +8,22 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from warm_python import COLD, SERVER, warm_python
 
 from dumpscope.cli.app import status
 
 
 @contextmanager
-def running(*arguments: object, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Address the server prints, and its process."""
+def running(*arguments: object, python: str = "", **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Address the server prints, and its process. python: the interpreter, COLD where the process itself is to be killed"""
     process = subprocess.Popen(
-        [sys.executable, "-m", "dumpscope", *map(str, arguments)],
+        [python or warm_python(SERVER), "-m", "dumpscope", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -48,7 +48,8 @@ def get(address: str, **headers: str) -> object:
 
 
 def test_serve_answers_at_the_printed_address_and_ends_cleanly(dumps: Path, tmp_path: Path) -> None:
-    with running("serve", "--port", 0, "--data-dir", tmp_path, "--root", dumps, tmp_path) as (address, process):
+    arguments = ("serve", "--port", 0, "--data-dir", tmp_path, "--root", dumps, tmp_path)
+    with running(*arguments, python=COLD) as (address, process):
         assert get(f"{address}api/health")["status"] == "ok"  # type: ignore[index]
         process.send_signal(signal.SIGINT)
         _, complaints = process.communicate(timeout=60)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import errno
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from dumpscope.jobs.executors import lacks_workers, make_executor
 from dumpscope.jobs.runner import Cancelled, Kind, Progress, RecentRate, Runner
 from dumpscope.pipeline.tasks import fan_out
 from dumpscope.pipeline.tasks.fan_out import ABORT, Work, spread
+from jobs.traveling_tasks import count, die_first, fail_or_wait
 
 
 @pytest.fixture(params=KINDS)
@@ -275,39 +273,6 @@ def test_a_second_server_leaves_the_first_ones_jobs_alone(table: JobTable) -> No
     second.stop()
     other.close()
     runner.stop()
-
-
-def count(database: Database, share: int, *, progress: Progress, cancelled: Cancelled) -> int:
-    """A task that may travel to a worker."""
-    for step in range(share):
-        progress(step / share, f"step {step}")
-        if cancelled():
-            raise CancelledError("cancelled")
-        time.sleep(0.01)
-    assert database.url
-    return share
-
-
-def fail_or_wait(_database: Database, fails: bool, *, progress: Progress, cancelled: Cancelled) -> None:
-    if fails:
-        raise UnreadableError("this task fails")
-    deadline = time.monotonic() + 20
-    while not cancelled():
-        assert time.monotonic() < deadline, "nobody told the other task to stop"
-        progress(0.1, "waiting")
-        time.sleep(0.02)
-    raise CancelledError("cancelled")
-
-
-def die_first(_database: Database, marker: Path | None, *, progress: Progress, cancelled: Cancelled) -> int:
-    """Kills its worker until the marker is there: once, always where its folder is missing, never without a marker."""
-    if marker is None:
-        return 0
-    if not marker.exists():
-        with suppress(OSError):
-            marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 1
 
 
 def database_of(table: JobTable) -> Database:

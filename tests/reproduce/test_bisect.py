@@ -26,16 +26,17 @@ PROGRAM = Path(__file__).parent / "wrong_program.py"
 
 def found(count: int, truth: Collection[int]) -> tuple[list[int] | None, list[frozenset[int]]]:
     """What the search finds in a simulated program, and its runs, the first one as it is left out."""
-    calls = [f"Functional.f{number % 3}.{number}" for number in range(count)]
+    calls = {f"Functional.f{number % 3}.{number}": number for number in range(count)}
     runs: list[frozenset[int]] = []
 
     def repairs(chosen: Sequence[str]) -> bool:
-        assert list(chosen) == sorted(chosen, key=calls.index)
-        runs.append(frozenset(calls.index(name) for name in chosen))
-        return runs[-1] >= set(truth)
+        places = [calls[name] for name in chosen]
+        assert places == sorted(places)
+        runs.append(frozenset(places))
+        return runs[-1].issuperset(truth)
 
-    names = needed(calls, repairs)
-    return None if names is None else [calls.index(name) for name in names], runs
+    names = needed(list(calls), repairs)
+    return None if names is None else [calls[name] for name in names], runs
 
 
 @settings(deadline=None)
