@@ -32,6 +32,10 @@ READING: Final = 0.5
 """Part of a comparison's progress that reading its dumps takes, where it has to wait for them."""
 
 
+WORKER_MODULES: Final = (__name__, "dumpscope.readers.msprobe.format")
+"""What a worker process needs for its first task, a second's worth of imports."""
+
+
 def joined_room(unpacked: Path, comparison_id: str) -> Path:
     """Folder for the tensors that a comparison joins."""
     return unpacked / f"{comparison_id}.joined"
