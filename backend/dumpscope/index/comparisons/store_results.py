@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-from sqlalchemy import Connection, select, update as update_rows
+from sqlalchemy import Connection, Table, delete, select, update as update_rows
 
 from dumpscope.analysis.unit.dataflow import trace
 from dumpscope.domain.facts import (
@@ -51,6 +51,10 @@ from dumpscope.verdict.shown_errors import node_errors
 Part = Literal["calls", "facts"]
 """A part of a unit: its node pairs and their tree, or its item pairs with all that was measured."""
 PARTS: Final[tuple[Part, ...]] = ("calls", "facts")
+_TABLES: Final[Mapping[Part, tuple[Table, ...]]] = {
+    "calls": (tables.node_pair, tables.place),
+    "facts": (tables.item_pair, tables.item_error, tables.tensor_fact, tables.distance, tables.flow),
+}
 
 OPINION_COLUMNS = ("verdict", "cls", "in_score", "severity", "yes", "na", "warning", "no")
 ROLLUP_COLUMNS = ("yes", "na", "warning", "no", "origin")
@@ -85,10 +89,15 @@ def begin_unit(database: Database, comparison_id: str, values: Mapping[str, Any]
 
 
 def store_part(database: Database, unit_id: int, unit: Unit, part: Part) -> None:
-    """Add a part to a unit that `begin_unit` began. Its parts may be stored at the same time, by several processes.
+    """Add a part to a unit that `begin_unit` began, in place of what an attempt that was cut short left of it. Several processes
+    may store parts at the same time.
 
     Raises NotFoundError where the unit was removed meanwhile.
     """
+    first, last = tables.key_range(unit_id)
+    with database.write() as connection:
+        for table in _TABLES[part]:
+            connection.execute(delete(table).where(table.c.id.between(first, last)))
     (_store_calls if part == "calls" else _store_facts)(Draft(database, UNITS, unit_id), unit)
 
 
