@@ -68,7 +68,7 @@ def await_workers() -> psutil.Process:
 def compare_on_server(client: httpx.Client, target: Path, golden: Path) -> Served:
     """Register both, compare, wait. Raises RuntimeError where it fails."""
     server = await_workers()
-    client.get("dumps").raise_for_status()  # the page lists them; the first request of a server finds its routes, for 0.2 s
+    client.get("dumps").raise_for_status()  # as the page does: the first request finds the routes, for 0.2 s
     before, start = processor_time(server), time.perf_counter()
     ids = [client.post("dumps", json={"path": str(path)}).raise_for_status().json()["id"] for path in (target, golden)]
     asked = client.post("comparisons", json={"target": ids[0], "golden": ids[1]}).raise_for_status().json()
