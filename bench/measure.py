@@ -16,6 +16,7 @@ import psutil
 class Cost:
     """wall, first: seconds to the end and to the first byte on stdout (None when it printed nothing)
     peak: bytes; the tree's memory as sampled, or the largest process's own maximum where that is more
+    processor: seconds of processor time, of the command and the processes that it waited for
     """
 
     wall: float
@@ -23,6 +24,7 @@ class Cost:
     peak: int
     status: int
     output: str
+    processor: float
 
 
 def tree_memory(process: psutil.Process) -> int:
@@ -77,7 +79,14 @@ def run(command: list[str], *, cwd: Path | None = None, environment: dict[str, s
     if status not in (0, 1):  # 1 is the answer "they differ"
         raise RuntimeError(f"{' '.join(command)}: status {status}\n{errors[0].decode(errors='replace')[-2000:]}")
     output = (first_byte + rest).decode(errors="replace")
-    return Cost(wall=wall, first=first, peak=max(peak[0], used.ru_maxrss * 1024), status=status, output=output)
+    return Cost(
+        wall=wall,
+        first=first,
+        peak=max(peak[0], used.ru_maxrss * 1024),
+        status=status,
+        output=output,
+        processor=used.ru_utime + used.ru_stime,
+    )
 
 
 def folder_size(path: Path, pattern: str = "*") -> int:

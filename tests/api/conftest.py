@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fastapi.testclient import TestClient
 from index.databases import KINDS, empty_url
 
 from dumpscope.api.app import create_app
+from dumpscope.pipeline.server import ingest, job_kinds
 from dumpscope.settings import Settings
 
 BASE = "http://127.0.0.1:8000"
@@ -100,3 +102,42 @@ def settled(client: Client, address: str, seconds: float = 60.0) -> dict[str, An
             return body
         assert time.monotonic() < deadline, body
         time.sleep(0.03)
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each comparison that began before its dumps were stored came to its end like that."""
+    found: list[bool] = []
+    begin = job_kinds.compare_early
+
+    def watched(*arguments: Any, **options: Any) -> bool:
+        found.append(begin(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(job_kinds, "compare_early", watched)
+    monkeypatch.setattr(ingest, "LEAST_PATIENCE", 60.0)  # the machine may be at work elsewhere
+    return found
+
+
+def ask(client: Client, target: str, golden: str) -> str:
+    reply = client.post("/api/comparisons", json={"target": target, "golden": golden})
+    assert reply.status_code == 202, reply.text
+    return str(reply.json()["id"])
+
+
+def ask_while_read(client: Client, gate: Path, *paths: Path, golden: str | None = None) -> str:
+    """Register dumps with a server of two processes and have them compared; nothing is read before the comparison waits.
+
+    golden: the dump, where it is registered already
+    """
+    hold = partial(subprocess.run, ["sh", "-c", f"while ! test -e {gate}; do sleep 0.02; done"])
+    for _ in range(2):
+        client.app.state.shared.executor.submit(hold)  # type: ignore[attr-defined]
+    target = register(client, paths[0])
+    comparison = ask(client, target, golden or register(client, paths[1]))
+    job = client.get(f"/api/comparisons/{comparison}").json()["job"]
+    while "waiting" not in client.get(f"/api/jobs/{job}").json()["message"]:
+        time.sleep(0.02)
+    gate.touch()
+    assert settled(client, f"/api/jobs/{job}")["status"] == "done"  # later than the comparison, by what is cleared away
+    return comparison

@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from api.conftest import BASE, compare as ask_server, settled  # noqa: E402
+from api.conftest import BASE, ask_while_read, early, settled  # noqa: E402, F401
 from fastapi.testclient import TestClient  # noqa: E402
 
 from dumpscope.analysis.passes import told_of_passes  # noqa: E402
@@ -203,11 +203,16 @@ def test_a_dry_run_pairs_what_would_be_put_together(dumps: Any) -> None:
     assert (found.left, found.methods) == ([], {"exact": found.pairs})
 
 
-def test_a_server_stores_what_was_put_together_and_judges_it_again(dumps: Any, tmp_path: Path) -> None:
+def test_a_server_stores_what_was_put_together_and_judges_it_again(
+    dumps: Any,
+    early: list[bool],  # noqa: F811
+    tmp_path: Path,
+) -> None:
     sides = [dumps(name, "tensor") for name in ("gelu of the fourth pass", "whole")]
-    settings = Settings(data_dir=tmp_path / "server", roots=[side.parent for side in sides], executor="threads:2")
+    settings = Settings(data_dir=tmp_path / "server", roots=[side.parent for side in sides], executor="processes:2")
     with TestClient(create_app(settings), base_url=BASE) as client:
-        base = f"/api/comparisons/{ask_server(client, *sides)}"
+        base = f"/api/comparisons/{ask_while_read(client, tmp_path / 'gate', *sides)}"
+        assert early == [True], "what was put together is stored after it was compared"
         (origin,) = client.get(f"{base}/origins").json()["items"]
         assert origin["node"] == "Functional.gelu.1.forward"
         assert "lies in pass 4 of the target's 5, at Functional.gelu.7.forward." in origin["evidence"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from dumpscope.domain.facts import CAUSES, Class, Verdict
 from dumpscope.domain.options import Options
@@ -19,7 +19,16 @@ from dumpscope.domain.result import Answer, Counts, Side, Unit
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import clear_comparison, create_comparison, store_answer, stored_units
 from dumpscope.index.comparisons.load_unit import load_unit
-from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_classes, update_opinions
+from dumpscope.index.comparisons.store_results import (
+    PARTS,
+    UnitSides,
+    begin_unit,
+    store_part,
+    store_unit,
+    unit_values,
+    update_classes,
+    update_opinions,
+)
 from dumpscope.index.dump_queries.nodes import get_node
 from dumpscope.index.dumps.catalogue import create_dump, stored_ranks
 from dumpscope.index.dumps.load_rank import load_rank
@@ -163,6 +172,24 @@ def test_a_unit_comes_back_as_it_was_stored(database: Database, tensors: bool) -
     assert facts.errors == again.errors
     assert facts.details == again.details
     assert (loaded.step, loaded.rank, loaded.mode, loaded.problems) == (unit.step, unit.rank, unit.mode, unit.problems)
+
+
+def test_a_unit_that_is_stored_in_parts_comes_back_although_a_part_was_begun_before(database: Database) -> None:
+    comparison, whole, unit = store_pair(database, tensors=True)
+    row = stored_units(database, comparison)[0]
+    again = begin_unit(database, comparison, unit_values(unit, UnitSides(target=row.target, golden=row.golden)))
+    for each in (*PARTS, *PARTS):  # a worker died, and both were done again
+        store_part(database, again, unit, each)
+    one, other = load_unit(database, again), load_unit(database, whole)
+    for part in ("pairs", "items", "tree", "item_opinions", "node_opinions"):
+        assert_same(getattr(one, part), getattr(other, part))
+    with database.read() as connection:
+        for table in tables.UNIT_ROWS:
+            counts = [
+                connection.execute(select(func.count()).where(table.c.id.between(*tables.key_range(unit_id)))).scalar()
+                for unit_id in (whole, again)
+            ]
+            assert counts[0] == counts[1], table.name
 
 
 def test_new_opinions_replace_the_old_ones_and_their_sums(database: Database) -> None:

@@ -63,6 +63,28 @@ def test_workers_end_with_a_server_that_was_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+READY = """
+import multiprocessing, sys, time
+from dumpscope.jobs import executors
+if __name__ == "__main__":
+    executors.WARM_SECONDS = 0.0
+    executor = executors.make_executor("processes:2", modules=["colorsys"])
+    assert "colorsys" not in sys.modules
+    executor.warm_up()
+    while len(executor._pool._processes) < 2:
+        time.sleep(0.02)
+    print(executor.submit(eval, "'colorsys' in __import__('sys').modules").result(), flush=True)
+    executor.shutdown()
+"""
+
+
+def test_workers_have_imported_what_they_need_before_there_is_work(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(READY)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "True\n", done.stderr
+
+
 def alive(process: int) -> bool:
     return psutil.pid_exists(process) and psutil.Process(process).status() != psutil.STATUS_ZOMBIE
 

@@ -52,11 +52,11 @@ from dumpscope.api.state import State
 from dumpscope.domain.job import Job
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
-from dumpscope.jobs.executors import make_executor
+from dumpscope.jobs.executors import Processes, make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup
 from dumpscope.pipeline.server.deliveries import Deliveries
-from dumpscope.pipeline.server.job_kinds import job_kinds, record_end
+from dumpscope.pipeline.server.job_kinds import WORKER_MODULES, job_kinds, record_end
 from dumpscope.pipeline.server.watcher import Watcher
 from dumpscope.pipeline.tasks.cleanup import remove_crash_remains
 from dumpscope.pipeline.tasks.fan_out import release
@@ -169,7 +169,9 @@ async def _expire(state: State) -> None:
 
 def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    executor: Executor = make_executor(settings.workers)
+    executor: Executor = make_executor(settings.workers, modules=WORKER_MODULES)
+    if isinstance(executor, Processes):
+        executor.warm_up()
     database = Database.open(settings.database)
     database.keep_reserve()
     remove_crash_remains(database, settings.uploads, settings.unpacked, settings.prechecks, settings.data_dir)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing import get_context, parent_process
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from dumpscope.errors import UsageError
 from dumpscope.gc_tuning import collect_rarely
@@ -22,15 +23,26 @@ T = TypeVar("T")
 FORMS = say("jobs.processes_n_threads_n_tcp_host")
 
 
-def make_executor(spec: str) -> Executor:
+WARM_SECONDS: Final = 2.0
+"""Time after which the first workers of a new server start: one that ends at once needs none."""
+WARM_WORKERS: Final = 2
+
+
+def make_executor(spec: str, *, modules: Sequence[str] = ()) -> Executor:
     """Executor for `processes:N`, `threads:N` (N may be left out: one per core) or a dask scheduler's `tcp://host:port`.
+
+    modules: what processes import before there is work
 
     Raises UsageError for anything else, for a cluster that cannot be reached and where dask is not installed.
     """
     kind, _colon, rest = spec.partition(":")
     if kind in ("processes", "threads"):
         workers = _workers(spec, rest)
-        return Processes(workers) if kind == "processes" else ThreadPoolExecutor(workers, thread_name_prefix="work")
+        return (
+            Processes(workers, modules)
+            if kind == "processes"
+            else ThreadPoolExecutor(workers, thread_name_prefix="work")
+        )
     if kind in ("tcp", "tls"):
         return _cluster(spec)
     raise UsageError(say("jobs.unknown_executor", spec=f"{spec!r}"), hint=say("jobs.use", forms=FORMS))
@@ -40,14 +52,27 @@ class Processes(Executor):
     """A process pool that outlives its workers. One killed (out of memory, say) fails the work of all, which can be done again
     `alone`: each by a worker of its own, one after another, so that a task that kills its worker fails nothing else.
 
-    Workers start by spawn, never by fork: a fork of a process with threads may inherit a lock that nobody releases.
+    Workers start by spawn, never by fork: a fork of a process with threads may inherit a lock that nobody releases. So they
+    import what they need, which takes longer than a small task: see `warm_up`.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, modules: Sequence[str] = ()) -> None:
         self.workers = workers
+        self._modules = tuple(modules)
         self._lock = threading.Lock()
         self._pool = self._fresh(workers)
         self._alone = ThreadPoolExecutor(1, thread_name_prefix="alone")
+
+    def warm_up(self) -> None:
+        """Start workers for the two sides of a comparison in a moment, so that the first one finds them ready."""
+        timer = threading.Timer(WARM_SECONDS, self._start)
+        timer.name, timer.daemon = "warm-up", True
+        timer.start()
+
+    def _start(self) -> None:
+        with suppress(RuntimeError, OSError):  # it was shut down meanwhile, or there is no room for a process
+            for _ in range(min(self.workers, WARM_WORKERS)):
+                self.submit(os.getpid)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         with self._lock:
@@ -72,14 +97,18 @@ class Processes(Executor):
         self._alone.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _fresh(self, workers: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin_worker)
+        return ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=_begin_worker, initargs=(self._modules,)
+        )
 
 
-def _begin_worker() -> None:
+def _begin_worker(modules: Sequence[str]) -> None:
     """Ctrl-C belongs to the server, and a worker whose server was killed must not go on writing beside the next one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     collect_rarely()
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    for module in modules:
+        import_module(module)
 
 
 def _end_with_parent() -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from dumpscope.domain.job import Job
+from dumpscope.domain.job import PROVISIONAL_MARK, Job
 from dumpscope.errors import CancelledError, DumpscopeError, full_disk
 from dumpscope.texts import say
 
@@ -186,7 +186,10 @@ class _Reporter:
     def __call__(self, done: float, message: str) -> None:
         now = time.monotonic()
         said = (round(min(max(done, 0.0), 1.0), 4), message)
-        if said == self._said or now - self._last < REPORT_SECONDS:
+        news = (
+            PROVISIONAL_MARK in message and PROVISIONAL_MARK not in self._said[1]
+        )  # what somebody waits for is told at once
+        if said == self._said or (now - self._last < REPORT_SECONDS and not news):
             return
         self._last, self._said = now, said
         self._store.change(self._job.id, progress=said[0], message=message, eta=self._rate.time_left(now, said[0]))

@@ -166,6 +166,9 @@ def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
 def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Float64:
     """Worst of: relative L2 distance against the bulk floor, largest element error by the largest magnitude against
     the peak floor. nan where no tensor was read."""
+    judged = is_judged_by_tensor(facts)
+    if not judged.any():
+        return np.full(len(judged), np.nan)
     value = np.where(facts.tensor_state == State.FINITE, facts.tensor, np.nan)
     value = np.where(facts.tensor_state == State.POS_INF, np.inf, value)
     count = np.maximum(facts.elements, 1).astype(np.float64)
@@ -178,7 +181,7 @@ def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -
         element = np.where(value[:, MAX_ABS] <= TINY, 0.0, value[:, MAX_ABS] / peak_size) / peak
         parts = np.column_stack([distance, element])
         parts = np.where(np.isnan(parts) & (facts.unequal == 0)[:, None], 0.0, parts)
-        return np.where(is_judged_by_tensor(facts), np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
+        return np.where(judged, np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
 
 
 def _larger_norm(context: Context, value: Float64) -> Float64:

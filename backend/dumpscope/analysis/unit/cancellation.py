@@ -228,44 +228,45 @@ def follow_rounding(
         begun &= (direction == Direction.FORWARD)[context.pair] | ~flat
     if not begun.any():
         return guarded
-    lowered: Float64 = guarded.copy()
-    codes = identify(context)
     rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
+    pairs = context.pair[rows]
+    codes, made, starts = identify(context)[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
+    scores, lower = score[rows].tolist(), guarded[rows].tolist()
+    backward = (direction == Direction.BACKWARD)[pairs].tolist()
     left: dict[int, float] = {}
     forward: dict[str, float] = {}
     sound = True  # all errors so far are followed
     before: float | None = None  # of the last call that was followed
-    bounds = np.flatnonzero(np.diff(context.pair[rows], prepend=-1, append=-1))
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        here = rows[first:last]
-        pair = int(context.pair[here[0]])
-        known = [left.get(code) for code in codes[here].tolist()]
-        made = output[here].tolist()
-        shares = [one for one, out in zip(known, made, strict=True) if not out]
-        back = direction[pair] == Direction.BACKWARD
+    bounds = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1)).tolist()
+    calls = pairs[bounds[:-1]].tolist()
+    for pair, first, last in zip(calls, bounds[:-1], bounds[1:], strict=True):
+        here, back = range(first, last), backward[first]
+        known = [left.get(codes[row]) for row in here]
+        shares = [one for row, one in zip(here, known, strict=True) if not made[row]]
         if back:
             shares = [before if one is None else one for one in shares]
-        if back and (saved := forward.get(names[pair].replace("backward", "forward"))) is not None:
-            shares.append(saved)
-        followed = [one for one in shares if one is not None]
-        share = min(followed) if followed and len(followed) == len(shares) else None
+            if (saved := forward.get(names[pair].replace("backward", "forward"))) is not None:
+                shares.append(saved)
+        share = None if not shares or None in shares else min(one for one in shares if one is not None)
         if share is not None and not back:
             forward[names[pair]] = share
-        for row, code, out, same in zip(here.tolist(), codes[here].tolist(), made, known, strict=True):
-            if not out:
+        for row, same in zip(here, known, strict=True):
+            if not made[row]:
                 if share is not None and same is None:
-                    lowered[row] = score[row] * share
+                    lower[row] = scores[row] * share
                 continue
             factor = same if share is None else share
             if factor is not None:
-                lowered[row] = min(lowered[row], score[row] * factor)
-            elif begun[row]:
-                factor = guarded[row] / score[row]
+                lower[row] = min(lower[row], scores[row] * factor)
+            elif starts[row]:
+                factor = lower[row] / scores[row]
             if factor is not None:
-                left.setdefault(code, factor)
+                left.setdefault(codes[row], factor)
                 before = factor if sound else None
             else:
                 sound, before = False, None
+    lowered: Float64 = guarded.copy()
+    lowered[rows] = lower
     return lowered
 
 

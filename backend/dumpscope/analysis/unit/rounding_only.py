@@ -54,20 +54,19 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
     found: Bool = excused.copy()
-    codes = identify(context)
-    keys = set(codes[excused].tolist())
-    received = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    numbers = identify(context)
+    codes, wrong, apart = numbers.tolist(), bad.tolist(), differs.tolist()
+    keys = set(numbers[excused].tolist())
+    received = ((context.role == Role.INPUT) | (context.role == Role.KWARG)).tolist()
     optimizer = differs & (context.pair >= context.end)
     first = np.searchsorted(context.pair, np.arange(context.nodes + 1)).tolist()
     for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
-        begin, end = first[pair], first[pair + 1]
-        known_here = [code in keys for code in codes[begin:end].tolist()]
-        if not any(known_here):
+        rows = range(first[pair], first[pair + 1])
+        taken = [row for row in rows if codes[row] in keys]
+        if not taken:
             continue
-        rows, known = np.arange(begin, end), np.array(known_here, bool)
-        taken = known
-        if pair >= context.end and (known & received[rows]).any():
-            taken = differs[rows]
-        found[rows[taken & bad[rows]]] = True
-        keys.update(codes[rows[taken]].tolist())
+        if pair >= context.end and any(received[row] for row in taken):
+            taken = [row for row in rows if apart[row]]
+        found[[row for row in taken if wrong[row]]] = True
+        keys.update([codes[row] for row in taken])
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, or_, select, update
 
 from dumpscope.domain.coverage import coverage_from
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached, Suspect
@@ -117,6 +117,17 @@ def create_comparison(
             )
         )
     return comparison_id
+
+
+def is_awaited(database: Database, dump_id: str) -> bool:
+    """Whether a comparison is at work, or about to be, in which this dump is the target or the golden."""
+    table = tables.comparison.c
+    serial = select(tables.dump.c.serial).where(tables.dump.c.id == dump_id).scalar_subquery()
+    found = select(table.serial).where(
+        or_(table.target == serial, table.golden == serial), table.status.in_(("pending", "running"))
+    )
+    with database.read() as connection:
+        return connection.execute(found.limit(1)).scalar() is not None
 
 
 def change_comparison(database: Database, comparison_id: str, **values: Any) -> None:

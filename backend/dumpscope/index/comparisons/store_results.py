@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
-from sqlalchemy import Connection, select, update as update_rows
+from sqlalchemy import Connection, Table, delete, select, update as update_rows
 
 from dumpscope.analysis.unit.dataflow import trace
 from dumpscope.domain.facts import (
@@ -42,11 +42,19 @@ from dumpscope.index.store.codec import (
     to_json,
 )
 from dumpscope.index.store.database import Database, insert, update
-from dumpscope.index.store.owners import BATCH, UNITS, Draft, draft
+from dumpscope.index.store.owners import BATCH, UNITS, Draft, begin_draft, draft
 from dumpscope.index.store.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.store.texts import intern_texts
 from dumpscope.texts import say
 from dumpscope.verdict.shown_errors import node_errors
+
+Part = Literal["calls", "facts"]
+"""A part of a unit: its node pairs and their tree, or its item pairs with all that was measured."""
+PARTS: Final[tuple[Part, ...]] = ("calls", "facts")
+_TABLES: Final[Mapping[Part, tuple[Table, ...]]] = {
+    "calls": (tables.node_pair, tables.place),
+    "facts": (tables.item_pair, tables.item_error, tables.tensor_fact, tables.distance, tables.flow),
+}
 
 OPINION_COLUMNS = ("verdict", "cls", "in_score", "severity", "yes", "na", "warning", "no")
 ROLLUP_COLUMNS = ("yes", "na", "warning", "no", "origin")
@@ -64,10 +72,41 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
     """Store one unit of a comparison; returns its unit id. Nobody sees it before `comparisons.store_answer` shows it."""
     with database.read() as connection:
         serial = comparison_serial(connection, comparison_id)
+    with draft(database, UNITS, serial, unit_values(unit, sides)) as new:
+        _store_calls(new, unit)
+        _store_facts(new, unit)
+    return new.id
+
+
+def begin_unit(database: Database, comparison_id: str, values: Mapping[str, Any]) -> int:
+    """Begin to store a unit in parts, see `store_part`; returns its unit id. What fails is removed by `clear_comparison`.
+
+    values: `unit_values`
+    """
+    with database.read() as connection:
+        serial = comparison_serial(connection, comparison_id)
+    return begin_draft(database, UNITS, serial, dict(values))
+
+
+def store_part(database: Database, unit_id: int, unit: Unit, part: Part) -> None:
+    """Add a part to a unit that `begin_unit` began, in place of what an attempt that was cut short left of it. Several processes
+    may store parts at the same time.
+
+    Raises NotFoundError where the unit was removed meanwhile.
+    """
+    first, last = tables.key_range(unit_id)
+    with database.write() as connection:
+        for table in _TABLES[part]:
+            connection.execute(delete(table).where(table.c.id.between(first, last)))
+    (_store_calls if part == "calls" else _store_facts)(Draft(database, UNITS, unit_id), unit)
+
+
+def unit_values(unit: Unit, sides: UnitSides) -> dict[str, Any]:
+    """Columns of a unit's own row."""
     directions = _of_nodes(unit, unit.target.nodes.direction, unit.golden.nodes.direction)
     backward = np.flatnonzero(directions == Direction.BACKWARD)
     names, others = _pair_names(unit)
-    values = {
+    return {
         "step": unit.step,
         "rank": unit.rank,
         "target": sides.target,
@@ -87,14 +126,20 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
             unit.pairs.golden >= 0,
         ),
     }
-    with draft(database, UNITS, serial, values) as new:
-        _store_nodes(new, unit, directions, names, others)
-        _store_places(new, unit)
-        _store_items(new, unit)
-        _store_tensors(new, unit.facts)
-        new.append(tables.distance, distances.item_columns(tables.key(new.id), unit.facts, unit.item_opinions))
-        new.append(tables.flow, [[tables.key(new.id)], [_flow(unit)], [_spread(unit.node_opinions)]])
-    return new.id
+
+
+def _store_calls(new: Draft, unit: Unit) -> None:
+    """Node pairs and the tree over them."""
+    _store_nodes(new, unit)
+    _store_places(new, unit)
+
+
+def _store_facts(new: Draft, unit: Unit) -> None:
+    """Item pairs, and all that is known of them."""
+    _store_items(new, unit)
+    _store_tensors(new, unit.facts)
+    new.append(tables.distance, distances.item_columns(tables.key(new.id), unit.facts, unit.item_opinions))
+    new.append(tables.flow, [[tables.key(new.id)], [_flow(unit)], [_spread(unit.node_opinions)]])
 
 
 def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpinions, nodes: NodeOpinions) -> None:
@@ -251,7 +296,9 @@ def _pair_names(unit: Unit) -> tuple[list[str], list[str | None]]:
     return names, others
 
 
-def _store_nodes(new: Draft, unit: Unit, directions: Int64, names: Sequence[str], others: Sequence[str | None]) -> None:
+def _store_nodes(new: Draft, unit: Unit) -> None:
+    directions = _of_nodes(unit, unit.target.nodes.direction, unit.golden.nodes.direction)
+    names, others = _pair_names(unit)
     pairs, size = unit.pairs, len(unit.pairs)
     entries = np.zeros(size, dtype=np.int64)
     real = np.flatnonzero(unit.tree.pair >= 0)

@@ -73,6 +73,22 @@ def store_dump_rank(
     return new.id
 
 
+def is_stored_as_it_is(dump: RankDump) -> bool:
+    """Whether its texts come back from a database as they are; a few letters do not (see `codec.storable`)."""
+    nodes, items = dump.nodes, dump.items
+    texts = [
+        nodes.names,
+        dump.tree.names,
+        nodes.labels,
+        items.paths,
+        items.types,
+        items.dtypes,
+        items.hashes,
+        items.values,
+    ]
+    return all(storable(one) == list(one) for one in (*texts, items.data_names, *nodes.stacks))
+
+
 def _calls(dump: RankDump) -> int:
     order = np.argsort(dump.tree.order, kind="stable")
     order = order[order < len(dump.nodes)]

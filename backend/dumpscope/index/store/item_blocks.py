@@ -30,6 +30,8 @@ _NUMBERS: Final = ("node", "role", "kind", "requires_grad", "states")
 _SIZE: Final = np.dtype("<u4")
 _WHOLE: Final = ("<i1", "<i2", "<i4", "<i8")
 _REAL: Final = ("<f4", "<f8")
+_CLOSE: Final = 1 << 14
+"""Codes of a block that span no more than this are told apart by a table."""
 _LEVEL: Final = 1
 """Of zlib. Higher ones take twice as long for a hundredth less."""
 _NODES: Final = np.iinfo(np.int32).max
@@ -96,7 +98,7 @@ def pack_block(items: ItemColumns, rows: slice) -> bytes:
     texts: list[list[str]] = []
     for name in TEXTS:
         column: Coded = getattr(items, name)
-        used, inverse = np.unique(column.codes[rows], return_inverse=True)
+        used, inverse = _distinct(column.codes[rows])
         absent = int(np.searchsorted(used, 0))
         numbers[name] = np.concatenate([used[:absent], np.arange(len(used) - absent)])[inverse]
         texts.append([column.texts[code] for code in used[absent:].tolist()])
@@ -112,6 +114,17 @@ def pack_block(items: ItemColumns, rows: slice) -> bytes:
     text = json.dumps(head, separators=(",", ":")).encode()
     parts = [np.array(len(text), _SIZE).tobytes(), text, *(column.tobytes() for column in columns)]
     return zlib.compress(b"".join(parts), _LEVEL)
+
+
+def _distinct(codes: Int32) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The different codes, rising, and the place of each code among them: `np.unique`, without sorting where they lie close."""
+    low = int(codes.min())
+    span = int(codes.max()) - low + 1
+    if span > _CLOSE:
+        return np.unique(codes, return_inverse=True)
+    found = np.zeros(span, bool)
+    found[codes - low] = True
+    return np.flatnonzero(found) + low, (np.cumsum(found) - 1)[codes - low]
 
 
 def unpack_block(block: bytes, wanted: Int64 | None = None) -> ItemColumns:

@@ -75,18 +75,24 @@ class Draft:
 @contextmanager
 def draft(database: Database, kind: OwnerKind, parent: int, values: dict[str, Any]) -> Iterator[Draft]:
     """A new unseen owner below `parent`; it is removed again where the block is left by an exception."""
-    with database.write() as connection:
-        result = connection.execute(insert_row(kind.table).values({kind.parent.name: 0, **values}))
-        owner = int(result.inserted_primary_key[0])  # type: ignore[index]
-        connection.execute(
-            update(kind.table).where(kind.table.c.id == owner).values({kind.parent.name: -(owner * _SHIFT + parent)})
-        )
+    owner = begin_draft(database, kind, parent, values)
     try:
         yield Draft(database, kind, owner)
     except BaseException:
         with suppress(Exception):  # the first error is the one to tell; what stays is swept
             _delete(database, kind, [owner])
         raise
+
+
+def begin_draft(database: Database, kind: OwnerKind, parent: int, values: dict[str, Any]) -> int:
+    """A new unseen owner below `parent`, whose `Draft` several processes may fill; returns its id. Whoever fails removes it."""
+    with database.write() as connection:
+        result = connection.execute(insert_row(kind.table).values({kind.parent.name: 0, **values}))
+        owner = int(result.inserted_primary_key[0])  # type: ignore[index]
+        connection.execute(
+            update(kind.table).where(kind.table.c.id == owner).values({kind.parent.name: -(owner * _SHIFT + parent)})
+        )
+    return owner
 
 
 def show(connection: Connection, kind: OwnerKind, owners: Sequence[int], parent: int) -> None:

@@ -33,7 +33,7 @@ from dumpscope.pipeline.compare.pairs import Pair, compare_pair
 from dumpscope.pipeline.compare.provisional import with_early
 from dumpscope.pipeline.compare.unit import judge_unit
 from dumpscope.pipeline.compare.unit_store import UnitStore
-from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair
+from dumpscope.pipeline.planning.joined_pairs import Load, SideName, UnitPair
 from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress
 from dumpscope.texts import say
@@ -65,12 +65,10 @@ def compare_stored_pair(
     folder: joined tensors are made below it
     """
     unit = _compare(database, options, pair, ids, folder, progress, cancelled)
-    return store_unit(
-        database, comparison_id, unit, _store_sides(database, comparison_id, pair, ids, unit)
-    ), unit.joined
+    return store_unit(database, comparison_id, unit, store_sides(database, comparison_id, pair, ids, unit)), unit.joined
 
 
-def _store_sides(database: Database, comparison_id: str, pair: Pair, ids: RankIds, unit: Unit) -> UnitSides:
+def store_sides(database: Database, comparison_id: str, pair: Pair, ids: RankIds, unit: Unit) -> UnitSides:
     """Where the two sides of a unit are stored: as the ranks that were read, or as what was made of them."""
 
     def store(side: Literal["target", "golden"], dump: RankDump) -> int:
@@ -97,7 +95,7 @@ def compare_only_rank(
     unit = _compare(database, options, pair, ids, folder, progress, cancelled)
     progress(MEASURED, say("pipeline.looking_cause"))
     row = get_comparison(database, comparison_id)
-    sides = _sides(database, row, [unit.target.header], [unit.golden.header])
+    sides = describe_sides(database, row, [unit.target.header], [unit.golden.header])
     units = UnitStore([unit])
     answer, collectives = conclude(
         units,
@@ -108,7 +106,7 @@ def compare_only_rank(
         problems=problems,
     )
     progress(CONCLUDED, with_early(say("pipeline.storing"), answer.origins[0].node if answer.origins else None))
-    stored = _store_sides(database, comparison_id, pair, ids, unit)
+    stored = store_sides(database, comparison_id, pair, ids, unit)
     new = store_unit(database, comparison_id, units[0], stored)
     store_collectives(database, {(pair.step, pair.rank): new}, collectives)
     store_answer(database, comparison_id, answer, units=[new])
@@ -167,22 +165,32 @@ def _compare(
     progress: Progress,
     cancelled: Cancelled,
 ) -> Unit:
+    def load(side: SideName, ref: RankRef) -> RankDump:
+        return load_rank(database, ids[side, ref])
+
+    return compare_loaded(load, len(ids), options, pair, folder, progress, cancelled)
+
+
+def compare_loaded(
+    load: Load, count: int, options: Options, pair: Pair, folder: Path | None, progress: Progress, cancelled: Cancelled
+) -> Unit:
+    """Load and compare the ranks of a pair, of which there are `count`. Raises CancelledError."""
     where = say("pipeline.step_rank", step=pair.step, rank=pair.rank)
     reading = say("pipeline.joining" if isinstance(pair, UnitPair) else "pipeline.loading", where=where)
     loaded = 0
 
-    def load(side: SideName, ref: RankRef) -> RankDump:
+    def loading(side: SideName, ref: RankRef) -> RankDump:
         nonlocal loaded
         if cancelled():
             raise CancelledError(say("pipeline.cancelled"))
-        progress(LOADED * min(loaded / len(ids), 1), reading)
+        progress(LOADED * min(loaded / count, 1), reading)
         loaded += 1
-        return load_rank(database, ids[side, ref])
+        return load(side, ref)
 
     def measuring(done: float, text: str) -> None:
         progress(LOADED + done * (MEASURED - LOADED), text or say("pipeline.comparing", where=where))
 
-    unit = compare_pair(pair, options, load, folder=folder, progress=measuring, cancelled=cancelled)
+    unit = compare_pair(pair, options, loading, folder=folder, progress=measuring, cancelled=cancelled)
     if cancelled():
         raise CancelledError(say("pipeline.cancelled"))
     return unit
@@ -216,7 +224,7 @@ def _conclude(
         headers[0].append(before.target.header)
         headers[1].append(before.golden.header)
         del before, after  # free the memory before the next unit is loaded
-    target, golden = _sides(database, row, *headers)
+    target, golden = describe_sides(database, row, *headers)
     reference = _reference_side(database, row)
     answer = conclusion.answer(target=target, golden=golden, reference=reference, problems=problems)
     for unit_id, place in zip(units, places, strict=True):
@@ -225,9 +233,10 @@ def _conclude(
     return answer
 
 
-def _sides(
+def describe_sides(
     database: Database, row: ComparisonRow, target: Sequence[Header], golden: Sequence[Header]
 ) -> tuple[Side, Side]:
+    """Both sides as the answer names them, by the headers of the ranks that were compared."""
     return _side(database, row.target, target), _side(database, row.golden, golden)
 
 

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import shutil
-import time
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, Final
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, ConflictError, FullDiskError, LimitError, NotFoundError, Problem
+from dumpscope.errors import CancelledError, FullDiskError, LimitError, NotFoundError, Problem
 from dumpscope.index.checkpoints.catalogue import change_checkpoint_diff
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump, stored_ranks
 from dumpscope.index.monitors.catalogue import change_monitor
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
 from dumpscope.pipeline.operators.precheck_job import PrecheckSetup, run_precheck
 from dumpscope.pipeline.server.checkpoint_job import run_checkpoint_diff
+from dumpscope.pipeline.server.early_comparison import READING, await_dumps, compare_early, may_begin_early
 from dumpscope.pipeline.server.ingest import Source, ingest_dump
 from dumpscope.pipeline.server.monitor_job import run_examination
+from dumpscope.pipeline.server.unstored_ranks import UnstoredRanks
 from dumpscope.pipeline.server.update import update_dump
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Work
 from dumpscope.texts import say
 
-WAIT_SECONDS: Final = 0.2
-READING: Final = 0.5
-"""Part of a comparison's progress that reading its dumps takes, where it has to wait for them."""
+WORKER_MODULES: Final = (__name__, "dumpscope.readers.msprobe.format")
+"""What a worker process needs for its first task, a second's worth of imports."""
 
 
 def joined_room(unpacked: Path, comparison_id: str) -> Path:
@@ -39,6 +38,7 @@ def joined_room(unpacked: Path, comparison_id: str) -> Path:
 
 def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: PrecheckSetup) -> dict[str, Kind]:
     """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it; lent: what runs pre-checks."""
+    unstored = UnstoredRanks()
 
     def ingest(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         folder = unpacked / job.subject
@@ -56,10 +56,12 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
                     problems=tuple(Problem(**problem) for problem in job.payload.get("problems", ())),
                     side=job.payload.get("side"),
                 ),
+                unstored=unstored,
                 progress=progress,
                 cancelled=cancelled,
             )
         finally:
+            unstored.tell()
             if not any(folder.iterdir()):
                 folder.rmdir()
 
@@ -75,15 +77,23 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Prec
         )
 
     def compare(job: Job, progress: Progress, cancelled: Cancelled) -> None:
-        begun = READING if _await_dumps(database, job.subject, progress, cancelled) else 0.0
-        _note_growing(database, job.subject)
-        run_comparison(
-            Work(database=database, executor=executor, job=job.id),
-            job.subject,
-            folder=joined_room(unpacked, job.subject),
-            progress=lambda done, message: progress(begun + (1 - begun) * done, message),
-            cancelled=cancelled,
-        )
+        work = Work(database=database, executor=executor, job=job.id)
+        folder = joined_room(unpacked, job.subject)
+        row = get_comparison(database, job.subject)
+        waited = False
+
+        def later(done: float, message: str) -> None:
+            progress(READING + (1 - READING) * done if waited else done, message)
+
+        with unstored.wanting({row.target, row.golden} if may_begin_early(work, row) else ()):
+            waited, early = await_dumps(work, unstored, row.id, progress, cancelled)
+            if early is not None:
+                change_comparison(database, row.id, growing=[])
+                if compare_early(work, unstored, row.id, early, folder=folder, progress=later, cancelled=cancelled):
+                    return
+                await_dumps(work, UnstoredRanks(), row.id, later, cancelled)
+            _note_growing(database, row.id)
+            run_comparison(work, row.id, folder=folder, progress=later, cancelled=cancelled)
 
     def judge(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         rejudge(
@@ -170,32 +180,3 @@ def _remove_files(dump: DumpRow) -> None:
     folder = next((one for one in (path, *path.parents) if one.name == dump.id), None)
     if dump.owned and folder is not None:
         remove_folder(folder)
-
-
-def _await_dumps(database: Database, comparison_id: str, progress: Progress, cancelled: Cancelled) -> bool:
-    """A comparison may be asked for while its dumps are still read: wait for them. Returns whether they were."""
-    row = get_comparison(database, comparison_id)
-    waited = False
-    while True:
-        sides = (row.target, row.golden, row.reference)
-        dumps = [get_dump(database, dump_id) for dump_id in sides if dump_id is not None]
-        for dump in dumps:
-            if dump.status == "failed":
-                reason = (dump.error or {}).get("detail", "it could not be read")
-                raise ConflictError(
-                    say("pipeline.dump_failed", name=dump.name, reason=reason), hint=say("api.register_again")
-                )
-        if all(dump.status == "ready" for dump in dumps):
-            return waited
-        waited = True
-        if cancelled():
-            raise CancelledError(say("pipeline.cancelled"))
-        read = [1.0 if dump.status == "ready" else _read(database, dump) for dump in dumps]
-        share = sum(read) / len(read)
-        progress(READING * share, say("pipeline.waiting_dumps_read", read=f"{share:.0%}"))
-        time.sleep(WAIT_SECONDS)
-
-
-def _read(database: Database, dump: DumpRow) -> float:
-    """Share of a dump that its job has read so far."""
-    return JobTable(database).get(dump.job).progress if dump.job else 0.0

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from dumpscope.domain.job import PROVISIONAL_MARK
 from dumpscope.errors import CancelledError, DumpscopeError
 from dumpscope.index.store.database import Database, DatabaseError
 from dumpscope.index.store.jobs import JobTable
@@ -49,11 +50,13 @@ def spread(
     *,
     progress: Progress,
     cancelled: Cancelled,
+    sent: Callable[[], None] = lambda: None,
 ) -> list[T]:
     """Results of `function(database, *call, progress=..., cancelled=...)` for every call, in order.
 
     function: a module's function, since it may travel to another process; its arguments must be picklable and small. It must be
         idempotent: where a worker process dies, what was open is done again, each call once more in a process of its own.
+    sent: called when all tasks are in the executor's queue
     Raises CancelledError, or the first error of a task after the others were stopped.
     """
     if work.executor is None or work.job is None:
@@ -67,6 +70,7 @@ def spread(
         return submit(_task, url, job, number, function, calls[number])
 
     futures = [send(number, executor.submit) for number in range(len(calls))]
+    sent()
     again = (lambda number: send(number, executor.alone)) if isinstance(executor, Processes) else None
     try:
         _watch(work, job, _Workers(executor), futures, again, progress, cancelled)
@@ -170,12 +174,13 @@ class _Board:
     def __init__(self, table: JobTable, job: str, number: int) -> None:
         self._table, self._job, self._number = table, job, number
         self._told = self._asked = 0.0
-        self._stop = False
+        self._stop = self._early = False
 
     def progress(self, done: float, message: str) -> None:
         now = time.monotonic()
-        if now - self._told >= REPORT_SECONDS:
-            self._told = now
+        early = PROVISIONAL_MARK in message
+        if now - self._told >= REPORT_SECONDS or (early and not self._early):  # a first answer is told at once
+            self._told, self._early = now, early
             self._table.report(self._job, self._number, done, message)
 
     def cancelled(self) -> bool:
