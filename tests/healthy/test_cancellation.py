@@ -180,6 +180,10 @@ def layers_before_a_norm() -> tuple[nn.Module, Tensor]:
     ), torch.randn(6, 8)
 
 
+def layers_behind_a_norm() -> tuple[nn.Module, Tensor]:
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.BatchNorm1d(16), nn.GELU(), nn.Linear(16, 4)), torch.ones(6, 8)
+
+
 def norm_without_weights() -> tuple[nn.Module, Tensor]:
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.GELU(), nn.Conv2d(4, 4, 1), nn.InstanceNorm2d(4)), torch.ones(
         2, 3, 6, 6
@@ -187,7 +191,7 @@ def norm_without_weights() -> tuple[nn.Module, Tensor]:
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
-@pytest.mark.parametrize("make", [layers_before_a_norm, norm_without_weights])
+@pytest.mark.parametrize("make", [layers_before_a_norm, layers_behind_a_norm, norm_without_weights])
 def test_modules_alone_show_what_is_rounding(
     tmp_path: Path, make: Callable[[], tuple[nn.Module, Tensor]], task: str
 ) -> None:

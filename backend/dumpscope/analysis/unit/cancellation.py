@@ -217,7 +217,8 @@ def follow_rounding(
 
     An error that comes in with such a sum is as many times larger beside what is left of it as the terms were. A call is
     followed if all that it received with an error above the floor is such; a backward call received what its forward call did,
-    and a gradient that no recorded call made is a sum of those before it, as long as all errors so far are followed.
+    and a gradient that no recorded call made is a sum of those before it, as long as all errors so far are followed. Where only
+    modules were recorded, the gradient of a matrix is made of what its module received.
 
     score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair; flat: as there
     """
@@ -231,7 +232,7 @@ def follow_rounding(
     rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
     pairs = context.pair[rows]
     codes, made, starts = identify(context)[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
-    scores, lower = score[rows].tolist(), guarded[rows].tolist()
+    scores, lower, lines = score[rows].tolist(), guarded[rows].tolist(), flat[rows].tolist()
     backward = (direction == Direction.BACKWARD)[pairs].tolist()
     left: dict[int, float] = {}
     forward: dict[str, float] = {}
@@ -249,13 +250,16 @@ def follow_rounding(
                 shares.append(saved)
         share = None if not shares or None in shares else min(one for one in shares if one is not None)
         if share is not None and not back:
-            forward[names[pair]] = share
+            forward[names[pair]] = forward[names[pair].rpartition(".forward")[0]] = share
+        module = forward.get(names[pair].rpartition(".parameters_grad")[0])
         for row, same in zip(here, known, strict=True):
             if not made[row]:
                 if share is not None and same is None:
                     lower[row] = scores[row] * share
                 continue
             factor = same if share is None else share
+            if factor is None and not lines[row]:
+                factor = module
             if factor is not None:
                 lower[row] = min(lower[row], scores[row] * factor)
             elif starts[row]:
