@@ -542,7 +542,9 @@ class Session:
         with self.errors.guard("an optimizer's step"):
             if self.recording.active:
                 self.recording.close_left(frame)
-                given = (code_of(value) for value in (*args, *kwargs.values()) if value is not optimizer and callable(value))
+                given = (
+                    code_of(value) for value in (*args, *kwargs.values()) if value is not optimizer and callable(value)
+                )
                 closures = frozenset(code for code in given if code is not None)
                 self.recording.thread_state.steps.append(OptimizerStep(frame, closures))
                 if self.config.optimizer:

@@ -244,8 +244,7 @@ def test_calls_that_share_a_weight_under_autocast_have_a_gradient_each(make: Any
             return [layer(one) for one in inputs] + [F.conv1d(one[:, None], kernel) for one in inputs[:2]]
 
     alone = [
-        torch.autograd.grad(each()[place], (layer.weight, layer.bias), upstream[place])
-        for place in range(len(inputs))
+        torch.autograd.grad(each()[place], (layer.weight, layer.bias), upstream[place]) for place in range(len(inputs))
     ]
 
     def run() -> None:

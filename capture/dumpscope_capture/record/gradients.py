@@ -185,7 +185,9 @@ class Watch:
             each = len(contributions) == len(arguments)
             for number, (node, slot) in enumerate(contributions):
                 argument = arguments[number] if each else arguments[0]
-                if node.next_functions[slot] != edge:  # a weight that autocast casts: its gradient has the type of the copy here
+                if (
+                    node.next_functions[slot] != edge
+                ):  # a weight that autocast casts: its gradient has the type of the copy here
                     self._casts[argument] = edge[0].variable.dtype
                 self._counts[argument] += 1
                 taken.setdefault(node, []).append((slot, argument))
