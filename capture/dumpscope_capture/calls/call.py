@@ -50,8 +50,8 @@ class Open(NamedTuple):
 
 
 class OptimizerStep(NamedTuple):
-    """An optimizer's step that runs in a thread. frame: in which it runs; closures: code of the functions that it was given, which run
-    the model again (LBFGS), or for the first time in a step (Lightning)"""
+    """An optimizer's step that runs in a thread. frame: in which it runs; closures: code of the functions that it was given,
+    which run the model again (LBFGS), or for the first time in a step (Lightning)"""
 
     frame: FrameType
     closures: frozenset[CodeType]
@@ -176,7 +176,7 @@ def code_of(function: Any) -> CodeType | None:
     while isinstance(function, functools.partial):
         function = function.func
     if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
-        function = getattr(type(function), "__call__", None)
+        function = getattr(type(function), "__call__", None)  # noqa: B004 - it is looked at, not asked for
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return code if isinstance(code, CodeType) else None
 

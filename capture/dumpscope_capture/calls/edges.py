@@ -74,8 +74,8 @@ def walk(
     roots: list[Node], wanted: dict[Edge, list[int]], made: dict[Edge, int], first: int
 ) -> tuple[list[tuple[Node, int, Edge]], list[tuple[Node, int, Edge]]]:
     """Nodes made since `first`, depth first in slot order: (node, slot, edge) where a slot's gradient goes to a wanted edge, and
-    where it goes to one of the results in `made`. A weight that autocast casts ends at the cast: torch keeps the copy for all calls
-    that take this weight, and behind the cast only the sum of their gradients is seen."""
+    where it goes to one of the results in `made`. The way to a weight that autocast casts ends at the cast: torch keeps the copy
+    for all calls that take this weight, and behind the cast only the sum of their gradients is seen."""
     found: list[tuple[Node, int, Edge]] = []
     inner: list[tuple[Node, int, Edge]] = []
     seen: set[Node] = set(roots)

@@ -59,9 +59,9 @@ class Watch:
     """
 
     __slots__ = (
-        "_casts", "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "by_slots", "complete", "custom", "data", "expected",
-        "first", "inputs", "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner", "parent",
-        "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
+        "_casts", "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "by_slots", "complete", "custom", "data",
+        "expected", "first", "inputs", "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner",
+        "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
     def __init__(

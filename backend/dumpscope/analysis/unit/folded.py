@@ -81,8 +81,8 @@ def find_folded(unit: MeasuredUnit | Case, opinions: ItemOpinions) -> Bool:
 
 
 def _worst(unit: MeasuredUnit | Case, opinions: ItemOpinions, wanted: Bool) -> Float64:
-    """By node pair: the largest score of these tensors, infinite where one of them differs in another way; nan where there is none
-    that was compared."""
+    """By node pair: the largest score of these tensors, infinite where one of them differs in another way; nan where none
+    was compared."""
     context = unit.context
     rows = wanted & (context.kind == Kind.TENSOR)
     known = rows & context.both & ~np.isnan(opinions.score)

@@ -9,8 +9,8 @@ import numpy as np
 
 from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.setting_differences import have_other_kernels
-from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.analysis.unit.folded import excuse_folded
+from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.analysis.unit.no_effect import excuse_beside_none
 from dumpscope.analysis.unit.rounding_only import excuse_rounding
 from dumpscope.domain.context import Context, gather
