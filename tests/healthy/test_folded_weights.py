@@ -87,15 +87,31 @@ def test_a_merged_adapter_is_no_cause(tmp_path: Path, how: str, task: str) -> No
         assert "V-4" in verdicts(unit).values()
 
 
-def test_a_norm_that_is_folded_into_a_convolution_is_no_cause(tmp_path: Path) -> None:
+def _convolved(outer: type[nn.Module] | None) -> tuple[nn.Module, nn.Module]:
+    """A model into whose convolution the norm behind it is folded, and the one before. outer: a module around both"""
     torch.manual_seed(1)
-    golden = nn.Sequential(Convolved(), nn.Flatten()).eval()
-    golden[0].norm.running_mean.normal_()
-    golden[0].norm.running_var.uniform_(0.5, 2.0)
+    golden = Convolved().eval()
+    golden.norm.running_mean.normal_()
+    golden.norm.running_var.uniform_(0.5, 2.0)
     target = copy.deepcopy(golden)
-    target[0].conv, target[0].norm = fuse_conv_bn_eval(target[0].conv, target[0].norm), nn.Identity()
-    answer, (unit,) = _pair(tmp_path, target, golden, torch.randn(2, 3, 6, 6), "statistics")
-    assert (answer.origins, answer.counts.no, answer.outcome) == ([], 0, "agrees"), verdicts(unit)
+    target.conv, target.norm = fuse_conv_bn_eval(target.conv, target.norm), nn.Identity()
+    return (target, golden) if outer is None else (outer(target, nn.Flatten()), outer(golden, nn.Flatten()))
+
+
+@pytest.mark.parametrize("outer", [None, nn.Sequential])
+def test_a_norm_that_is_folded_into_a_convolution_is_no_cause(tmp_path: Path, outer: type[nn.Module] | None) -> None:
+    target, golden = _convolved(outer)
+    for number, sides in enumerate([(target, golden), (golden, target)]):
+        answer, (unit,) = _pair(tmp_path / str(number), *sides, torch.randn(2, 3, 6, 6), "statistics")
+        assert (answer.origins, answer.counts.no, answer.outcome) == ([], 0, "agrees"), verdicts(unit)
+
+
+def test_a_norm_that_is_folded_wrongly_is_named(tmp_path: Path) -> None:
+    target, golden = _convolved(None)
+    with torch.no_grad():
+        target.get_submodule("conv").weight[1] *= 1.1
+    answer, _ = _pair(tmp_path, target, golden, torch.randn(2, 3, 6, 6), "statistics")
+    assert (answer.outcome, answer.origins[0].node) == ("diverged", "Functional.conv2d.0.forward")
 
 
 @pytest.mark.parametrize("fault", ["merged by another scale", "weight beside the adapter"])

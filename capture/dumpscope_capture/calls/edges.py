@@ -62,6 +62,12 @@ _ACCUMULATOR: Final = 1 << 63
 """AccumulateGrad nodes have the highest sequence number."""
 
 
+def leaf_type(edge: Edge) -> torch.dtype:
+    """The type of the leaf whose gradient goes there."""
+    leaf: torch.Tensor = edge[0].variable  # type: ignore[attr-defined]
+    return leaf.dtype
+
+
 def behind_cast(node: Node) -> Edge | None:
     """Where the gradient of a leaf goes, if this node is the cast of one to another type."""
     if node.name() != _CAST:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import torch
 from torch.autograd.graph import Node
 
-from dumpscope_capture.calls.edges import Edge, is_new, node_of, walk
+from dumpscope_capture.calls.edges import Edge, is_new, leaf_type, node_of, walk
 from dumpscope_capture.context import Unobserved
 
 Record = Any
@@ -188,7 +188,7 @@ class Watch:
                 if (
                     node.next_functions[slot] != edge
                 ):  # a weight that autocast casts: its gradient has the type of the copy here
-                    self._casts[argument] = edge[0].variable.dtype
+                    self._casts[argument] = leaf_type(edge)
                 self._counts[argument] += 1
                 taken.setdefault(node, []).append((slot, argument))
         return taken

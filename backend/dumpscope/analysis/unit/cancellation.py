@@ -64,7 +64,7 @@ def score_against_terms(
     terms = np.fmax(terms, _terms_of_results(context, norm, score, forward & (kind == NodeKind.API)))
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
-        measured = np.where(cancels, score * norm / terms, score)
+        measured: Float64 = np.where(cancels, score * norm / terms, score)
     return _as_put_out(context, measured, np.flatnonzero(sums & cancels), np.flatnonzero(gradient[context.pair]))
 
 
@@ -79,7 +79,7 @@ def _as_put_out(context: Context, score: Float64, sums: Int64, gradients: Int64)
     lowest = np.minimum.reduceat(score[sums][order], first)
     place = np.minimum(np.searchsorted(known, codes[gradients]), len(known) - 1)
     same = known[place] == codes[gradients]
-    found = score.copy()
+    found: Float64 = score.copy()
     found[gradients[same]] = np.fmin(score[gradients[same]], lowest[place[same]])
     return found
 
