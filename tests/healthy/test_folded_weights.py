@@ -55,9 +55,9 @@ class Block(nn.Module):
 
 
 class Convolved(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, bias: bool) -> None:
         super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+        self.conv, self.norm = nn.Conv2d(3, 4, 3, bias=bias), nn.BatchNorm2d(4)
 
     def forward(self, x: torch.Tensor) -> Any:
         return torch.relu(self.norm(self.conv(x)))
@@ -87,10 +87,10 @@ def test_a_merged_adapter_is_no_cause(tmp_path: Path, how: str, task: str) -> No
         assert "V-4" in verdicts(unit).values()
 
 
-def _convolved(outer: type[nn.Module] | None) -> tuple[nn.Module, nn.Module]:
+def _convolved(outer: type[nn.Module] | None, *, bias: bool = True) -> tuple[nn.Module, nn.Module]:
     """A model into whose convolution the norm behind it is folded, and the one before. outer: a module around both"""
     torch.manual_seed(1)
-    golden = Convolved().eval()
+    golden = Convolved(bias).eval()
     golden.norm.running_mean.normal_()
     golden.norm.running_var.uniform_(0.5, 2.0)
     target = copy.deepcopy(golden)
@@ -98,9 +98,12 @@ def _convolved(outer: type[nn.Module] | None) -> tuple[nn.Module, nn.Module]:
     return (target, golden) if outer is None else (outer(target, nn.Flatten()), outer(golden, nn.Flatten()))
 
 
+@pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("outer", [None, nn.Sequential])
-def test_a_norm_that_is_folded_into_a_convolution_is_no_cause(tmp_path: Path, outer: type[nn.Module] | None) -> None:
-    target, golden = _convolved(outer)
+def test_a_norm_that_is_folded_into_a_convolution_is_no_cause(
+    tmp_path: Path, outer: type[nn.Module] | None, *, bias: bool
+) -> None:
+    target, golden = _convolved(outer, bias=bias)
     for number, sides in enumerate([(target, golden), (golden, target)]):
         answer, (unit,) = _pair(tmp_path / str(number), *sides, torch.randn(2, 3, 6, 6), "statistics")
         assert (answer.origins, answer.counts.no, answer.outcome) == ([], 0, "agrees"), verdicts(unit)

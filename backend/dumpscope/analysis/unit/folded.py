@@ -37,6 +37,9 @@ def excuse_folded(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     bad &= unit.facts.outcome == Outcome.COMPARED
     if not bad.any():
         return opinions
+    kind = name_nodes(unit.target, unit.golden, unit.pairs)[2]
+    # a convolution without a bias has one where a norm is folded into it
+    bad |= (opinions.rule == CODES["S-2"]) & holds_weight(unit.target, unit.context, kind)
     excused = bad & find_folded(unit, opinions)[unit.context.pair]
     if not excused.any():
         return opinions
