@@ -15,6 +15,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from dumpscope_capture.calls import observers
+from dumpscope_capture.calls.call import OPTIMIZER, OptimizerStep, code_of
 from dumpscope_capture.calls.names import Table, WrapList, every_call, optional, read_list
 from dumpscope_capture.calls.registry import moving
 from dumpscope_capture.calls.selection import Selection
@@ -536,19 +537,22 @@ class Session:
             handle.remove()
         self._handles = []
 
-    def _optimizer_begins(self, *unused: Any) -> None:
+    def _optimizer_begins(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         frame = sys._getframe(1)
         with self.errors.guard("an optimizer's step"):
             if self.recording.active:
                 self.recording.close_left(frame)
-                self.recording.thread_state.outside.append(("optimizer", frame))
+                given = (
+                    code_of(value) for value in (*args, *kwargs.values()) if value is not optimizer and callable(value)
+                )
+                closures = frozenset(code for code in given if code is not None)
+                self.recording.thread_state.steps.append(OptimizerStep(frame, closures))
                 if self.config.optimizer:
-                    self.recording.link_once("optimizer")
+                    self.recording.link_once(OPTIMIZER)
 
     def _optimizer_ends(self, *unused: Any) -> None:
-        outside = self.recording.thread_state.outside
-        if outside and outside[-1][0] == "optimizer":
-            outside.pop()
+        if self.recording.thread_state.steps:
+            self.recording.thread_state.steps.pop()
 
 
 def _wrap_list(config: Config) -> WrapList:

@@ -230,3 +230,39 @@ def test_a_module_waits_for_the_gradients_of_all_its_results(make: Any, read: An
     assert never is None
     assert list(data)[-2:] == ["Module.lstm.LSTM.backward.0", "Module.lstm.LSTM.parameters_grad.0"]
     assert not read().errors
+
+
+def test_calls_that_share_a_weight_under_autocast_have_a_gradient_each(make: Any, read: Any) -> None:
+    """torch casts the weight once for all calls of an autocast region, so that behind the cast only their sum is seen."""
+    torch.manual_seed(0)
+    layer, kernel = nn.Linear(4, 4), torch.randn(2, 1, 3, requires_grad=True)
+    inputs = [torch.randn(3, 4) for _ in range(3)]
+    upstream = [torch.randn(3, 4).bfloat16() for _ in range(3)]
+
+    def each() -> list[torch.Tensor]:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return [layer(one) for one in inputs] + [F.conv1d(one[:, None], kernel) for one in inputs[:2]]
+
+    alone = [
+        torch.autograd.grad(each()[place], (layer.weight, layer.bias), upstream[place]) for place in range(len(inputs))
+    ]
+
+    def run() -> None:
+        *results, first, second = each()
+        loss = torch.stack([(one * more).sum() for one, more in zip(results, upstream, strict=True)]).sum()
+        (loss + first.sum() + second.mul(3.0).sum()).backward()
+
+    data = _capture(make, read, run)
+    for place, gradients in enumerate(alone):
+        outputs = data[f"Functional.linear.{place}.backward"]["output"]
+        records = [one for one in outputs if one is not None and one["shape"] != [3, 4]]
+        found = {tuple(one["shape"]): one for one in records}
+        for gradient in gradients:
+            record = found[tuple(gradient.shape)]
+            assert record["Norm"] == pytest.approx(_norm(gradient))
+            assert record["dtype"] == "torch.float32"
+    norms = [data[f"Functional.conv1d.{place}.backward"]["output"][1]["Norm"] for place in (0, 1)]
+    for norm, scale, one in zip(norms, (1.0, 3.0), inputs, strict=False):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            (alone_too,) = torch.autograd.grad(F.conv1d(one[:, None], kernel).sum() * scale, kernel)
+        assert norm == pytest.approx(_norm(alone_too), rel=1e-2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import logging
 from pathlib import Path
@@ -302,6 +303,45 @@ def test_identity_modules_have_gradients(make: Any, read: Any) -> None:
         == dump.data["Module.3.Linear.backward.0"]["output"][0]["Norm"]
     )
     assert "Module.2.Dropout.backward.0" in dump.data
+
+
+class _Closure:
+    """Runs the model in an optimizer's step, as trainers do that wrap what the user wrote."""
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        self.model, self.optimizer = model, optimizer
+
+    def __call__(self, scale: float) -> torch.Tensor:
+        with torch.no_grad():
+            torch.ones(2).neg()
+        self.optimizer.zero_grad()
+        loss = self.model(torch.ones(1, 2)).mul(scale).sum()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 0.1)
+        return loss
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_an_optimizer_is_given_to_run_is_not_its_own_computing(make: Any, read: Any, kept: bool) -> None:
+    model = nn.Sequential(nn.Linear(2, 2))
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+    step = functools.partial(_Closure(model, optimizer), scale=2.0)
+    debugger = make(level="mix", optimizer=kept)
+    debugger.start(model)
+    optimizer.step(step)
+    debugger.stop()
+    debugger.step()
+    dump = read()
+    assert not dump.errors
+    parents = dump.construct
+    assert parents["Module.0.Linear.forward.0"] is None
+    for name in ("Module.0.Linear.forward.1", "Tensor.neg.0.forward", "Tensor.mul.0.forward", "Tensor.sum.0.forward"):
+        assert parents[name] is None
+        assert name in dump.data
+    assert {parent for name, parent in parents.items() if "_foreach_norm" in name} == {"clip_grad"}
+    own = [name for name, parent in parents.items() if parent == "optimizer"]
+    assert bool(own) == kept
+    assert not any(name.startswith("Module") for name in own)
 
 
 def test_optimizers_and_clipping_are_pseudo_parents(make: Any, read: Any) -> None:

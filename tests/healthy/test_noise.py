@@ -11,11 +11,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from capture.conftest import forget  # noqa: E402
 from pipeline.comparing import compare  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from dumpscope.domain.result import Answer, Unit  # noqa: E402
+from dumpscope_capture import PrecisionDebugger  # noqa: E402
 from healthy.recording import answer_of, recorded, verdicts  # noqa: E402
 
 
@@ -181,3 +183,65 @@ def test_what_is_made_of_a_gradient_of_pure_rounding_is_a_warning(tmp_path: Path
     found, (unit,) = compare(*sides)
     assert (found.origins, found.counts.no) == ([], 0), verdicts(unit)
     assert task == "statistics" or "C-1" in verdicts(unit).values()
+
+
+class Plain(nn.Module):
+    """Adds its bias before a norm, and scales behind it, in code of its own: parameters that plain functions take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias, self.scale, self.norm = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.ones(8)), nn.BatchNorm1d(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = torch.tanh(self.norm(x + self.bias)) * self.scale
+        return found
+
+
+class Large(TorchDispatchMode):
+    """The fourth tanh, that of the second block in the second step, is 5 % too large."""
+
+    calls = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten.tanh.default:
+            self.calls += 1
+            if self.calls == 4:
+                with torch._C.DisableTorchFunction():
+                    made.mul_(1.05)
+        return made
+
+
+def two_steps(folder: Path, noise: float, *, wrong: str = "") -> Path:
+    """Steps with Adam. noise: of the data; wrong: what is wrong in the second step"""
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Linear(6, 8), Plain(), nn.Linear(8, 8), Plain(), nn.Linear(8, 3))
+    update = torch.optim.Adam(net.parameters(), lr=1e-3)
+    x = torch.randn(32, 6) * (1 + noise)
+    forget()
+    debugger = PrecisionDebugger(task="statistics", dump_path=str(folder), level="mix")
+    kernels = Large() if wrong == "kernel" else nullcontext()
+    for number in range(2):
+        with torch.no_grad():
+            if number and wrong == "weight":
+                net[3].scale += 0.3
+        debugger.start(net)
+        with kernels:
+            net(x).square().mean().backward()
+        update.step()
+        update.zero_grad()
+        debugger.stop()
+        debugger.step()
+    forget()
+    return folder
+
+
+def test_a_parameter_that_a_plain_function_takes_is_a_weight_in_a_later_step(tmp_path: Path) -> None:
+    golden = two_steps(tmp_path / "golden", 0.0)
+    found, units = compare(two_steps(tmp_path / "target", 2e-6), golden)
+    assert (found.origins, found.counts.no) == ([], 0), [verdicts(unit) for unit in units]
+    for wrong in ("weight", "kernel"):
+        faulty, _ = compare(two_steps(tmp_path / wrong, 2e-6, wrong=wrong), golden)
+        assert faulty.outcome == "diverged"
+        if wrong == "kernel":
+            assert (faulty.origins[0].step, faulty.origins[0].node) == (1, "Torch.tanh.1.forward")

@@ -16,6 +16,7 @@ from dumpscope.domain.records import RankDump, item_name
 from dumpscope.domain.result import Unit
 from dumpscope.errors import UsageError
 from dumpscope.match import Matched, match
+from dumpscope.match.operators.boundary import Value, pair_values
 from dumpscope.match.operators.fusion_rules import load_rules, run_ends
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.unit import compare_rank
@@ -276,3 +277,18 @@ def table(matched: Matched) -> list[tuple[int, int, int, float, int]]:
             strict=True,
         )
     )
+
+
+def weight(item: int, *numbers: float) -> Value:
+    return Value(item, 0, True, (16,), 16, numbers, (16, numbers))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-5])
+def test_weights_that_are_close_to_each_other_meet_the_nearest(noise: float) -> None:
+    """After a step of Adam the biases of a model, or the weights of its norms, are within 2 % of each other."""
+    numbers = [(1.001, 0.9992), (1.001, 0.99974), (1.0009, 0.9992), (1.001, 1.0003)]
+    region = [weight(item, *one) for item, one in enumerate(numbers)]
+    run = [weight(10 + item, *(x * (1 + noise) for x in numbers[item])) for item in (3, 1, 0, 2)]
+    pairs, agree = pair_values(region, run)
+    assert pairs == [(item, 10 + item) for item in range(4)]
+    assert agree

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -32,6 +33,8 @@ _CLIPPERS: Final = frozenset(
     )
 )
 _CLIP_LEVELS: Final = 10
+OPTIMIZER: Final = "optimizer"
+"""The pseudo parent of what an optimizer computes."""
 NESTING_LIMIT: Final = 50
 STOP: Final = "_StopRecomputationError"
 """The exception by which activation checkpointing ends a recomputation early."""
@@ -46,20 +49,41 @@ class Open(NamedTuple):
     frame: FrameType
 
 
+class OptimizerStep(NamedTuple):
+    """An optimizer's step that runs in a thread. frame: in which it runs; closures: code of the functions that it was given,
+    which run the model again (LBFGS), or for the first time in a step (Lightning)"""
+
+    frame: FrameType
+    closures: frozenset[CodeType]
+
+
 class ThreadState(threading.local):
     """What is open in one thread.
 
-    modules: the open modules, outermost first; outside: pseudo parents and their frames; inside: number of wrapped calls that run
+    modules: the open modules, outermost first; steps: of optimizers, outermost first; inside: number of wrapped calls that run
     """
 
     def __init__(self) -> None:
         self.modules: list[Open] = []
-        self.outside: list[tuple[str, FrameType]] = []
+        self.steps: list[OptimizerStep] = []
         self.inside = 0
+
+    def is_stepping(self) -> bool:
+        """Whether an optimizer computes: its step runs, and none of the functions that it was given."""
+        if not self.steps:
+            return False
+        step = self.steps[-1]
+        if step.closures:
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and frame is not step.frame:
+                if frame.f_code in step.closures:
+                    return False
+                frame = frame.f_back
+        return True
 
     def clear(self) -> None:
         self.modules.clear()
-        self.outside.clear()
+        self.steps.clear()
 
 
 class Call:
@@ -145,6 +169,16 @@ def backward_of(parent: str | None) -> str | None:
     if parent is None or is_backward(parent):
         return parent
     return backward_name(parent) if ".forward." in parent else None
+
+
+def code_of(function: Any) -> CodeType | None:
+    """The code that runs when this is called; None for what is not written in Python."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
+        function = getattr(type(function), "__call__", None)  # noqa: B004 - it is looked at, not asked for
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def is_clipping(frame: FrameType | None) -> bool:

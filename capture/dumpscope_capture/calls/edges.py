@@ -57,15 +57,31 @@ def is_new(node: Node, first: int) -> bool:
     return first <= node._sequence_nr() < _ACCUMULATOR
 
 
+_CAST: Final = "ToCopyBackward0"
 _ACCUMULATOR: Final = 1 << 63
 """AccumulateGrad nodes have the highest sequence number."""
+
+
+def leaf_type(edge: Edge) -> torch.dtype:
+    """The type of the leaf whose gradient goes there."""
+    leaf: torch.Tensor = edge[0].variable  # type: ignore[attr-defined]
+    return leaf.dtype
+
+
+def behind_cast(node: Node) -> Edge | None:
+    """Where the gradient of a leaf goes, if this node is the cast of one to another type."""
+    if node.name() != _CAST:
+        return None
+    ((target, slot),) = node.next_functions
+    return (target, slot) if target is not None and target._sequence_nr() >= _ACCUMULATOR else None
 
 
 def walk(
     roots: list[Node], wanted: dict[Edge, list[int]], made: dict[Edge, int], first: int
 ) -> tuple[list[tuple[Node, int, Edge]], list[tuple[Node, int, Edge]]]:
     """Nodes made since `first`, depth first in slot order: (node, slot, edge) where a slot's gradient goes to a wanted edge, and
-    where it goes to one of the results in `made`."""
+    where it goes to one of the results in `made`. The way to a weight that autocast casts ends at the cast: torch keeps the copy
+    for all calls that take this weight, and behind the cast only the sum of their gradients is seen."""
     found: list[tuple[Node, int, Edge]] = []
     inner: list[tuple[Node, int, Edge]] = []
     seen: set[Node] = set(roots)
@@ -79,6 +95,10 @@ def walk(
                 continue
             if edge in wanted:
                 found.append((node, slot, edge))
+                continue
+            weight = behind_cast(target)
+            if weight in wanted:
+                found.append((node, slot, weight))
                 continue
             if edge in made:
                 inner.append((node, slot, edge))

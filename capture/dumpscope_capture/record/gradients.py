@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import torch
 from torch.autograd.graph import Node
 
-from dumpscope_capture.calls.edges import Edge, is_new, node_of, walk
+from dumpscope_capture.calls.edges import Edge, is_new, leaf_type, node_of, walk
 from dumpscope_capture.context import Unobserved
 
 Record = Any
@@ -59,9 +59,9 @@ class Watch:
     """
 
     __slots__ = (
-        "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "by_slots", "complete", "custom", "data", "expected",
-        "first", "inputs", "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner", "parent",
-        "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
+        "_casts", "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "by_slots", "complete", "custom", "data",
+        "expected", "first", "inputs", "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner",
+        "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +92,7 @@ class Watch:
         self.takes_input = True
         self.takes_output = True
         self._counts: list[int] = [0] * arguments
+        self._casts: dict[int, torch.dtype] = {}
         self._fired = 0
         self._sums: dict[int, torch.Tensor] = {}
         self._inner: dict[int, torch.Tensor] = {}
@@ -184,6 +185,10 @@ class Watch:
             each = len(contributions) == len(arguments)
             for number, (node, slot) in enumerate(contributions):
                 argument = arguments[number] if each else arguments[0]
+                if (
+                    node.next_functions[slot] != edge
+                ):  # a weight that autocast casts: its gradient has the type of the copy here
+                    self._casts[argument] = leaf_type(edge)
                 self._counts[argument] += 1
                 taken.setdefault(node, []).append((slot, argument))
         return taken
@@ -197,6 +202,7 @@ class Watch:
         if any(after <= before for before, after in zip(arguments, arguments[1:])):
             return taken
         slots = len(node.next_functions)
+        self._casts = {slot: self._casts[place] for slot, place in contributions if place in self._casts}
         self.outputs = [None] * slots
         self._counts = [1] * slots
         return {node: [(slot, slot) for slot, _ in contributions]}
@@ -237,6 +243,9 @@ class Watch:
             gradient = gradients[slot]
             if gradient is None or not self.takes_output or not self.kept:
                 continue
+            if argument in self._casts:
+                with Unobserved():
+                    gradient = gradient.detach().to(self._casts[argument])
             if self._counts[argument] <= 1:
                 self.outputs[argument] = self.listener.record_gradient(gradient, f"{self.name}.output.{argument}")
                 continue

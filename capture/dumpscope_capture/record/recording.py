@@ -15,6 +15,7 @@ import torch
 from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.call import (
     DROPOUTS,
+    OPTIMIZER,
     Call,
     ThreadState,
     backward_of,
@@ -121,8 +122,8 @@ class Recording(Step):
         thread = self.thread_state
         if thread.modules:
             return thread.modules[-1].call.name
-        if thread.outside:
-            return thread.outside[-1][0]
+        if thread.is_stepping():
+            return OPTIMIZER
         if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
             part = number.part if number is not None and self.selection.sides.backward else None
             around = None if part is None else backward_of(part.parent)
@@ -134,8 +135,8 @@ class Recording(Step):
         thread = self.thread_state
         while thread.modules and not is_running(thread.modules[-1].frame, frame):
             self.end_module(thread.modules.pop().call, None)
-        while thread.outside and not is_running(thread.outside[-1][1], frame):
-            thread.outside.pop()
+        while thread.steps and not is_running(thread.steps[-1].frame, frame):
+            thread.steps.pop()
 
     def end_module(self, call: Call, result: Any, label: str | None = None) -> None:
         """Record a module's results, and watch its gradients. label: of the module, None where an exception ended it"""
@@ -168,7 +169,7 @@ class Recording(Step):
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
-        if not self.config.optimizer and any(name == "optimizer" for name, _ in self.thread_state.outside):
+        if not self.config.optimizer and self.thread_state.is_stepping():
             outcome = "drop"  # numbered all the same, so that other names do not depend on the key
         call = Call(name, outcome, self.parent(number) if self.links else None, number)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):

@@ -10,6 +10,7 @@ import numpy as np
 from dumpscope.analysis.rules.evidence import describe_items
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.folded import find_folded
 from dumpscope.analysis.unit.no_effect import only_prepares
 from dumpscope.analysis.unit.other_forms import makes_other_form
 from dumpscope.domain.records import Direction
@@ -56,6 +57,7 @@ def _find(case: Case) -> list[Finding]:
     columns = case.columns
     forward = columns.direction != Direction.BACKWARD
     extra = columns.extra & columns.leaf & ~makes_other_form(case) & ~only_prepares(case)
+    extra &= ~find_folded(case, case.opinions)
     extra &= forward if (extra & forward).any() else ~forward
     if not extra.any() or columns.alone.mean() > 0.5:
         return []

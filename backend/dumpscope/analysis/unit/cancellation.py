@@ -85,7 +85,24 @@ def score_against_terms(
     terms = np.fmax(terms, _terms_of_norms(context, norm, score, kind, direction, names))
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
-        return np.where(cancels, score * norm / terms, score)
+        measured: Float64 = np.where(cancels, score * norm / terms, score)
+    return _as_put_out(context, measured, np.flatnonzero(sums & cancels), np.flatnonzero(gradient[context.pair]))
+
+
+def _as_put_out(context: Context, score: Float64, sums: Int64, gradients: Int64) -> Float64:
+    """The scores with those of parameters' gradients no higher than that of the sum of a backward call that holds the same
+    numbers: where a function alone takes the parameter, nothing is known of what arrives at its module."""
+    if not len(sums) or not len(gradients):
+        return score
+    codes = identify(context)
+    order = np.argsort(codes[sums], kind="stable")
+    known, first = np.unique(codes[sums][order], return_index=True)
+    lowest = np.minimum.reduceat(score[sums][order], first)
+    place = np.minimum(np.searchsorted(known, codes[gradients]), len(known) - 1)
+    same = known[place] == codes[gradients]
+    found: Float64 = score.copy()
+    found[gradients[same]] = np.fmin(score[gradients[same]], lowest[place[same]])
+    return found
 
 
 def _terms_of_results(context: Context, norm: Float64, score: Float64, called: Bool) -> Float64:

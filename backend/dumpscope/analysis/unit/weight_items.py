@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions
@@ -53,7 +54,8 @@ SHARE: Final = 0.05
 
 
 def holds_weight(target: RankDump, context: Context, kind: Int8) -> Bool:
-    """By item pair: a parameter of a module, or such an argument of an API. kind: by node pair"""
+    """By item pair: a parameter of a module, or such an argument of an API, or what any API receives that has the content of a
+    parameter: models add a bias or a position, and multiply by the weight of a norm, in code of their own. kind: by node pair"""
     wanted = [WEIGHT_ARGUMENTS.get(api, ()) for api in context.apis]
     takes = np.array([bool(places) for places in wanted] + [False])
     api = context.api[context.pair]
@@ -62,7 +64,19 @@ def holds_weight(target: RankDump, context: Context, kind: Int8) -> Bool:
     first = [path.partition(".")[0] for path in target.items.paths]
     for row in np.flatnonzero(argument).tolist():
         argument[row] = first[target.items.path[context.target[row]]] in wanted[api[row]]
-    found: Bool = (context.role == Role.PARAMETER) | argument
+    parameter = context.role == Role.PARAMETER
+    found: Bool = parameter | argument | _hold_parameters(context, kind, parameter)
+    return found
+
+
+def _hold_parameters(context: Context, kind: Int8, parameter: Bool) -> Bool:
+    """By item pair: an API receives it, and on each side it has the statistics and the size of one of these parameters."""
+    known = parameter & context.both & (context.elements > 1)
+    if not known.any():
+        return np.zeros(len(context), bool)
+    codes = identify(context)
+    taken = ((context.role == Role.INPUT) | (context.role == Role.KWARG)) & (kind[context.pair] == NodeKind.API)
+    found: Bool = taken & context.both & (context.kind == Kind.TENSOR) & np.isin(codes, np.unique(codes[known]))
     return found
 
 

@@ -94,20 +94,15 @@ def received_by(side: Side, inner: Sequence[int]) -> list[Value]:
 def pair_values(
     received: list[Value], needed: list[Value], *, rest: bool = False
 ) -> tuple[list[tuple[int, int]], bool]:
-    """Item pairs of equal shape: those with equal numbers, then the first with the first, then shapes that occur once.
+    """Item pairs of equal shape: those with equal numbers, the nearest first, then the first with the first, then shapes that
+    occur once.
 
     rest: pair the remaining ones in order if both sides have the same number of them.
 
     Also returns whether the first input agrees, or every input that could be paired.
     """
-    pairs: dict[int, int] = {}
-    agreeing = 0
-    for i, one in enumerate(received):
-        for j, other in enumerate(needed):
-            if j not in pairs.values() and one.shape == other.shape and same_numbers(one, other):
-                pairs[i] = j
-                agreeing += 1
-                break
+    pairs = _pair_numbers(received, needed)
+    agreeing = len(pairs)
     if received and needed and 0 not in pairs and 0 not in pairs.values() and received[0].shape == needed[0].shape:
         pairs[0] = 0
     for i, one in enumerate(received):
@@ -122,6 +117,42 @@ def pair_values(
             pairs |= {i: j for i, j in zip(left, free, strict=True) if fits(received[i], needed[j])}
     items = [(received[i].item, needed[j].item) for i, j in sorted(pairs.items())]
     return items, agreeing > 0 and agreeing == len(pairs)
+
+
+def _pair_numbers(received: list[Value], needed: list[Value]) -> dict[int, int]:
+    """Places of tensors of equal shape whose numbers agree: the same ones first, then the nearest. Weights of a model are often
+    as close to each other as two runs are."""
+    pairs: dict[int, int] = {}
+    same: dict[object, list[int]] = {}
+    for j, other in enumerate(needed):
+        if other.mark is not None:
+            same.setdefault((other.shape, other.mark), []).append(j)
+    for i, one in enumerate(received):
+        if rivals := same.get((one.shape, one.mark)):
+            pairs[i] = rivals.pop(0)
+    taken = set(pairs.values())
+    free: dict[tuple[int, ...], list[int]] = {}
+    for j, other in enumerate(needed):
+        if j not in taken:
+            free.setdefault(other.shape, []).append(j)
+    near = sorted(
+        (_distance(one, needed[j]), i, j)
+        for i, one in enumerate(received)
+        if i not in pairs
+        for j in free.get(one.shape, ())
+        if same_numbers(one, needed[j])
+    )
+    for _, i, j in near:
+        if i not in pairs and j not in taken:
+            pairs[i] = j
+            taken.add(j)
+    return pairs
+
+
+def _distance(one: Value, other: Value) -> float:
+    """The largest difference of a statistic, relative to its size."""
+    pairs = zip(one.numbers, other.numbers, strict=True)
+    return max((abs(a - b) / max(abs(a), abs(b)) for a, b in pairs if a != b), default=0.0)
 
 
 def fits(one: Value, other: Value) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.setting_differences import have_other_kernels
+from dumpscope.analysis.unit.folded import excuse_folded
 from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.analysis.unit.no_effect import excuse_beside_none
 from dumpscope.analysis.unit.rounding_only import excuse_rounding
@@ -126,6 +127,7 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     opinions = judge(context, facts, names, policy, measured.mode, own, bits=bits)
     if policy.base == "default":
         opinions = excuse_beside_none(measured, excuse_rounding(measured, opinions))
+        opinions = excuse_folded(measured, opinions)
     if facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy), own)
         opinions = apply_reference(opinions, facts.distances, *floors)
