@@ -158,6 +158,18 @@ def test_a_filter_is_kept_under_a_name_and_opened_by_a_click_or_by_its_address(p
     expect(page.get_by_test_id("chips")).to_have_count(0)
 
 
+def test_a_filter_that_the_address_brought_is_taken_away_around_the_selected_call(page: Page, address: str) -> None:
+    page.goto(f"{address}?f=class:origin")
+    expect(page.get_by_test_id("total")).to_have_text("1 call matches")
+    expect(page.get_by_test_id("calls").get_by_role("row", selected=True)).to_contain_text(CAUSE)
+    page.get_by_test_id("clear-filter").click()
+    expect(page.get_by_test_id("total")).to_have_text("163 calls")
+    selected = page.get_by_test_id("calls").get_by_role("row", selected=True)
+    expect(selected).to_contain_text(CAUSE)
+    expect(selected).to_be_in_viewport()
+    assert int(str(selected.get_attribute("aria-rowindex"))) > 2
+
+
 def test_the_help_lists_the_terms(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("banner")).to_be_visible()
