@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
+from dumpscope.domain.checkpoints.tensors import find_gap
 from dumpscope.errors import NotFoundError, UnreadableError
 from dumpscope.pipeline.checkpoints.compare import compare_checkpoints
 from dumpscope.readers.checkpoints.opening import open_checkpoint
@@ -133,6 +137,43 @@ def test_a_distributed_file_that_is_cut_off_is_a_problem_of_its_tensors(saved: P
     lost = [one for one in diff.tensors if one.state == "unreadable"]
     assert lost
     assert all("__1_0.distcp" in one.note for one in lost)
+
+
+def test_parts_that_overlap_are_damage_though_they_count_as_many_elements(saved: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    shutil.copytree(saved / "distributed" / "healthy", tmp_path / "run")
+    file = tmp_path / "run" / ".metadata"
+    table = pickle.loads(file.read_bytes())  # written by torch, see make_checkpoints.py
+    name, entry = next(
+        (name, entry)
+        for name, entry in table.state_dict_metadata.items()
+        if len(getattr(entry, "chunks", ())) == 2 and entry.chunks[0].sizes == entry.chunks[1].sizes
+    )
+    entry.chunks[1] = entry.chunks[0]
+    file.write_bytes(pickle.dumps(table))
+    diff = compare_checkpoints(tmp_path / "run", saved / "distributed" / "healthy")
+    (lost,) = (one for one in diff.tensors if one.state == "unreadable")
+    assert lost.name == name
+    assert "2 hold the element [0, 0]" in lost.note
+
+
+BOXES = st.lists(st.tuples(st.tuples(*[st.integers(0, 3)] * 2), st.tuples(*[st.integers(0, 4)] * 2)), max_size=5)
+
+
+@given(BOXES, st.tuples(*[st.integers(0, 4)] * 2))
+def test_a_gap_is_the_first_element_that_not_one_box_alone_holds(boxes: list[Any], whole: tuple[int, int]) -> None:
+    inside = [
+        (place, tuple(max(0, min(size, end - at)) for at, size, end in zip(place, shape, whole, strict=True)))
+        for place, shape in boxes
+    ]
+    counts = np.zeros(whole, int)
+    for (down, across), (height, width) in inside:
+        counts[down : down + height, across : across + width] += 1
+    gap = find_gap(inside, whole)
+    wrong = np.argwhere(counts != 1)
+    assert (gap is None) == (len(wrong) == 0)
+    if gap is not None:
+        assert gap == (tuple(wrong[0].tolist()), counts[gap[0]])
 
 
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from dumpscope.domain.result import Answer  # noqa: E402
+from dumpscope_capture import PrecisionDebugger  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
 
 Tensor = torch.Tensor
@@ -88,7 +89,28 @@ def distance_to_one(layer: nn.Linear, rows: Tensor) -> Tensor:
     return F.layer_norm(F.gelu(layer(rows)), (16,)).var(-1, unbiased=False).sub(1).square().sum()
 
 
-PROGRAMS = [summed_norm, variance_by_moments, centred_twice, weighted, distance_to_one]
+def norm_of_a_constant_batch(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """As in a first try on made-up data."""
+    held = F.gelu(F.batch_norm(layer(torch.ones_like(rows)), None, None, training=True))
+    return (held @ rows.new_ones(16)).sum() + held.square().sum()
+
+
+def loss_that_no_norm_lets_change(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """The gradients of both branches are rounding, and so is their sum, which no recorded call makes."""
+    held = F.layer_norm(F.gelu(layer(rows)), (16,))
+    return F.layer_norm(held + torch.sin(held), (16,)).square().mean()
+
+
+def attention_to_equal_values(layer: nn.Linear, rows: Tensor) -> Tensor:
+    held = layer(rows)
+    shares = torch.softmax(held @ held.mT, -1)
+    return (shares @ layer(torch.ones_like(rows))).square().sum()
+
+
+PROGRAMS = [
+    summed_norm, variance_by_moments, centred_twice, weighted, distance_to_one, norm_of_a_constant_batch,
+    loss_that_no_norm_lets_change, attention_to_equal_values,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
@@ -102,7 +124,7 @@ def test_rounding_in_a_sum_that_cancels_is_no_cause(
     assert answer.counts.warning > 0
 
 
-@pytest.mark.parametrize("run", PROGRAMS)
+@pytest.mark.parametrize("run", PROGRAMS[:5])
 def test_a_wrong_call_before_the_sum_is_named(tmp_path: Path, run: Callable[[nn.Linear, Tensor], Tensor]) -> None:
     answer = ask(tmp_path, run, "tensor", Kernels(("gelu", 0)))
     assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.gelu.0.forward", "computation")]
@@ -127,3 +149,54 @@ def test_a_difference_of_equal_numbers_has_one_result(tmp_path: Path) -> None:
 
     answer = ask(tmp_path, run, "tensor", Kernels(("sub", 0)))
     assert [(one.node, one.kind) for one in answer.origins][:1] == [("Tensor.__sub__.0.forward", "computation")]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("wrong", ["native_batch_norm", "native_batch_norm_backward", "_softmax_backward_data"])
+def test_a_wrong_norm_or_softmax_is_named_where_nothing_cancels(tmp_path: Path, wrong: str, *, exact: bool) -> None:
+    def run(layer: nn.Linear, rows: Tensor) -> Tensor:
+        held = F.gelu(F.batch_norm(layer(rows), None, None, training=True))
+        return (torch.softmax(held, -1) * torch.linspace(-1, 1, 16)).square().sum()
+
+    answer = ask(tmp_path, run, "tensor", Kernels((wrong, 0), exact=exact))
+    name = "Torch.softmax" if "softmax" in wrong else "Functional.batch_norm"
+    way = "backward" if "backward" in wrong else "forward"
+    assert [(one.node, one.kind) for one in answer.origins][:1] == [(f"{name}.0.{way}", "computation")]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_gradient_that_is_more_than_what_a_norm_left_is_judged(tmp_path: Path, *, exact: bool) -> None:
+    def run(layer: nn.Linear, rows: Tensor) -> Tensor:
+        held = layer(rows)
+        return F.layer_norm(held, (16,)).square().mean() + F.gelu(held).sum()
+
+    answer = ask(tmp_path, run, "tensor", Kernels(("gelu_backward", 0), exact=exact))
+    assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.gelu.0.backward", "computation")]
+
+
+@pytest.mark.parametrize(("task", "seed"), [("statistics", 4), ("statistics", 6), ("tensor", 6)])
+def test_weights_that_an_optimizer_made_of_rounding_accuse_no_call_of_the_next_step(
+    tmp_path: Path, task: str, seed: int
+) -> None:
+    sides = []
+    for name, exact in (("target", False), ("golden", True)):
+        torch.manual_seed(seed)
+        model = nn.Sequential(
+            nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 16), nn.BatchNorm1d(16), nn.GELU(), nn.Linear(16, 4)
+        )
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+
+        def train(model: nn.Module = model, optimizer: Any = optimizer, *, exact: bool = exact) -> None:
+            for step in range(2):
+                if step:
+                    PrecisionDebugger.stop()
+                    PrecisionDebugger.step()
+                    PrecisionDebugger.start(model)
+                with Kernels(exact=exact):
+                    model(torch.ones(6, 8)).square().mean().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+        sides.append(recorded(tmp_path / name, train, model=model, task=task))
+    answer = compare(*sides)[0]
+    assert (answer.origins, answer.first_no.step if answer.first_no else None) == ([], 1)

@@ -150,7 +150,7 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
         clean |= new_nonfinite & ~np.isinf(columns.in_score)
         jump = (
             np.isnan(columns.in_score)
-            | (columns.out_score > JUMP * np.maximum(columns.in_score, noise))
+            | (columns.out_score > columns.growth * np.maximum(columns.in_score, noise))
             | new_nonfinite
         )
         suspects = columns.leaf & clean & jump & (columns.out_score > columns.threshold) & ~columns.argument

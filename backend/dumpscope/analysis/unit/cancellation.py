@@ -10,7 +10,7 @@ from dumpscope.analysis.unit.left_over import identify
 from dumpscope.domain.context import Context
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.match.operators.operations import operation
-from dumpscope.verdict.score import MAX, MIN, NORM
+from dumpscope.verdict.score import MAX, MEAN, MIN, NORM
 
 _WRITTEN_MEANS: Final = ("written.input.1", "written.running_mean", "written.buffers.running_mean")
 _SUM, _MEAN, _DIFFERENCE, _PRODUCT, _ADDED_PRODUCT = range(1, 6)
@@ -24,6 +24,18 @@ _SUMS: Final = {
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), _ADDED_PRODUCT),
 }
 """Operations whose result is a sum of products, of operands or of elements."""
+_NORMS: Final = frozenset(
+    {
+        "layer_norm", "batch_norm", "group_norm", "instance_norm", "LayerNorm", "BatchNorm1d", "BatchNorm2d",
+        "BatchNorm3d", "SyncBatchNorm", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    }
+)  # fmt: skip
+"""Calls that take the mean away and divide by the deviation."""
+_ROOTS: Final = frozenset({"rms_norm", "RMSNorm"})
+"""Those that divide by the size alone."""
+_SHARES: Final = frozenset({"softmax", "Softmax"})
+_EPSILON: Final = 1e-5
+"""What torch's norms add to the variance, where nothing else is asked for."""
 _CANCELS: Final = 30.0
 """How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
 what is estimated of the terms may be off by as much."""
@@ -32,16 +44,24 @@ _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 
 
 def score_against_terms(
-    context: Context, score: Float64, kind: Int8, direction: Int8, label: Int64, flat: Bool, mean: Bool
+    context: Context,
+    score: Float64,
+    kind: Int8,
+    direction: Int8,
+    names: list[str],
+    label: Int64,
+    flat: Bool,
+    mean: Bool,
 ) -> Float64:
     """Scores, by item pair, with those of sums measured against their terms where these are larger than the sum.
 
     A sum is a vector that a backward call computes from a gradient with more elements (as for a bias): its terms have the norm
     of the gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the
     largest input of the module's forward for a parameter of more than one dimension. A running mean that a norm writes is the
-    mean of what the norm takes. The result of a forward call may be a sum, too: see `_terms_of_results`.
+    mean of what the norm takes. The result of a forward call may be a sum, too: see `_terms_of_results`. So may what a norm or a
+    softmax makes, forward and backward: see `_terms_of_norms`.
 
-    kind, direction, label: by node pair; nodes with the same label are one API or module
+    kind, direction, names, label: by node pair; nodes with the same label are one API or module
     flat: by item pair, at most one dimension; mean: by item pair, such a running mean
     """
     norm = _largest_magnitude(context, [NORM])
@@ -62,6 +82,7 @@ def score_against_terms(
         length = _fold_largest(context, context.elements.astype(np.float64), taken)[context.pair]
         terms = np.where(mean, whole * np.sqrt(np.maximum(context.elements, 0) / np.maximum(length, 1)), terms)
     terms = np.fmax(terms, _terms_of_results(context, norm, score, forward & (kind == NodeKind.API)))
+    terms = np.fmax(terms, _terms_of_norms(context, norm, score, kind, direction, names))
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
         return np.where(cancels, score * norm / terms, score)
@@ -112,6 +133,67 @@ def _terms_of_results(context: Context, norm: Float64, score: Float64, called: B
     return found
 
 
+def _terms_of_norms(
+    context: Context, norm: Float64, score: Float64, kind: Int8, direction: Int8, names: list[str]
+) -> Float64:
+    """By item pair the norm of the terms of what a norm or a softmax makes, nan for other items.
+
+    A norm takes the mean away from its input and divides by the deviation: where the input is nearly constant, as in a run on
+    made-up data, what is left is rounding, divided by next to nothing. Its backward takes the mean away from the gradient, and
+    what lies along the result, divided by the same; that of a softmax takes a mean away, too. Nothing is left of a gradient that
+    is constant, as of a loss that no norm lets change.
+
+    The deviation is at most that of the whole input. Where the result is much smaller than the weight makes it, the variance
+    is smaller than what is added to it.
+    """
+    found = np.full(len(context), np.nan)
+    words = [operation(name) for name in context.apis]
+    groups = [np.array([*(word in group for word in words), False])[context.api] for group in (_NORMS, _ROOTS, _SHARES)]
+    known = np.logical_or.reduce(groups)
+    if not known.any():
+        return found
+    tensor = (context.kind == Kind.TENSOR) & known[context.pair] & (context.elements > 0)
+    given = tensor & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    taken, made = _first_of(context, given), _first_of(context, tensor & (context.role == Role.OUTPUT))
+    count = np.bincount(context.pair[given], minlength=context.nodes)
+    weight = _first_of(context, given, np.where(count >= 4, 3, 1))  # a batch norm's means and variances stand before it
+    module = kind == NodeKind.MODULE
+    weight = np.where(module, _first_of(context, tensor & (context.role == Role.PARAMETER)), weight)
+    elements = np.append(context.elements.astype(np.float64), np.nan)  # the last is that of no item
+    norm_of, mean_of = np.append(norm, np.nan), np.append(_largest_magnitude(context, [MEAN]), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = norm_of / np.sqrt(elements)
+        factor = np.where((weight < 0) & ~module, 1.0, size[weight])
+        variance = size[taken] ** 2 - np.where(groups[1], 0.0, np.nan_to_num(mean_of[taken])) ** 2
+        left = size[made] / factor
+        small = np.where(groups[0] & (left < 1 / _CANCELS), left**2 * _EPSILON, np.inf)
+        scale = factor / np.sqrt(np.minimum(np.maximum(variance, 0), small) + _EPSILON)
+        scale = np.where(groups[2], size[made], scale)
+        forward = direction == Direction.FORWARD
+        calls = {names[pair]: pair for pair in np.flatnonzero(known & forward).tolist()}
+        back = np.flatnonzero(known & (direction == Direction.BACKWARD))
+        of = np.array([calls.get(names[pair].replace("backward", "forward"), -1) for pair in back.tolist()], np.int64)
+        scale[back] = np.where(of >= 0, scale[of], np.nan)
+        terms = np.where(forward, size[taken] * np.sqrt(elements[made]), norm_of[taken]) * scale
+        terms = np.where(forward & ~groups[0], np.nan, terms)
+        fine = np.isin(context.t_dtype, [code for code, name in enumerate(context.dtypes) if name in _ACCUMULATED])
+        rounded = (_fold_largest(context, score, given) > 0) | np.append(fine, False)[made]
+        pairs = np.flatnonzero((made >= 0) & rounded & (terms > _CANCELS * norm_of[made]))
+    found[made[pairs]] = terms[pairs]
+    return found
+
+
+def _first_of(context: Context, rows: Bool, place: Int64 | int = 0) -> Int64:
+    """By node pair: the first of `rows`, or the one at a place among them; -1 where there is none."""
+    items = np.flatnonzero(rows)
+    pair = context.pair[items]
+    nodes = np.arange(context.nodes)
+    at = np.searchsorted(pair, nodes) + place
+    there = at < np.searchsorted(pair, nodes, side="right")
+    first: Int64 = np.where(there, np.append(items, -1)[np.where(there, at, -1)], -1)
+    return first
+
+
 def _sizes_of_products(
     context: Context, spread: Float64, elements: Float64, taken: Int64, added: Bool
 ) -> tuple[Float64, Float64]:
@@ -126,19 +208,22 @@ def _sizes_of_products(
     return sizes[0] * sizes[1], counts[0] * counts[1]
 
 
-def follow_rounding(context: Context, score: Float64, guarded: Float64, names: list[str], direction: Int8) -> Float64:
+def follow_rounding(
+    context: Context, score: Float64, guarded: Float64, names: list[str], direction: Int8, flat: Bool
+) -> Float64:
     """`guarded` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these were.
 
     An error that comes in with such a sum is as many times larger beside what is left of it as the terms were. A call is
     followed if all that it received with an error above the floor is such; a backward call received what its forward call did,
     and a gradient that no recorded call made is a sum of those before it, as long as all errors so far are followed.
 
-    score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair
+    score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair; flat: as there
     """
     output = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))
     with np.errstate(invalid="ignore"):
         loud = (context.kind == Kind.TENSOR) & (score > 1)
-        begun = loud & output & (guarded < score) & (direction == Direction.FORWARD)[context.pair]
+        begun = loud & (context.role == Role.OUTPUT) & (guarded < score)
+        begun &= (direction == Direction.FORWARD)[context.pair] | ~flat
     if not begun.any():
         return guarded
     lowered: Float64 = guarded.copy()

@@ -80,8 +80,9 @@ def gather_columns(
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
     mean = are_running_means(target.items, context.target)
-    measured = score_against_terms(context, score, kind, direction, saved.label, flat, mean)
-    guarded = follow_rounding(context, score, measured, names, direction)
+    measured = score_against_terms(context, score, kind, direction, names, saved.label, flat, mean)
+    guarded = follow_rounding(context, score, measured, names, direction, flat)
+    quiet = quiet and not _begins_with_rounding(np.fmax(own_in, out_score), _worst(context, guarded, output), inexact)
     summed = (guarded < measured) & ~output & tensor
     if summed.any() and not (quiet or sequence):
         lower = np.where(summed, guarded, score)
@@ -94,12 +95,13 @@ def gather_columns(
     with np.errstate(invalid="ignore"):
         cancels = (guarded_out < out_score) & (out_score > 1)
     out_score = guarded_out
-    threshold = np.full(len(pairs), noise.QUIET)
+    threshold, growth = np.full(len(pairs), noise.QUIET), np.full(len(pairs), noise.JUMP)
     if not quiet:
         weights = _worst(context, score, weight)
         weights = saved.add_to(weights, weights, unknown=np.nan)
         worst = np.fmax(own_data, out_score)
         threshold = noise.find_thresholds(context, worst, weights, own_in, labels, backward, bulk)
+        growth = noise.find_growth(context, weights)
     return NodeColumns(
         kind=kind,
         direction=direction,
@@ -130,9 +132,19 @@ def gather_columns(
         names=names,
         labels=labels,
         threshold=threshold,
+        growth=growth,
         quiet=quiet,
         sequence=sequence,
     )
+
+
+def _begins_with_rounding(worst: Float64, guarded: Float64, inexact: Float64) -> bool:
+    """What differs first, by more than a quiet pair may, is what a call made of inputs that are not equal, and rounding of a sum
+    that cancels: bits of calls before it differ, too faintly to be seen. By node: see NodeColumns; guarded: score of what it made
+    against the terms"""
+    with np.errstate(invalid="ignore"):
+        first = np.flatnonzero(worst > noise.QUIET)[:1]
+        return bool(((guarded[first] <= noise.QUIET) & (inexact[first] > 0)).any())
 
 
 def _drop_lone_hashes(context: Context, facts: Facts, score: Float64) -> Float64:

@@ -32,6 +32,8 @@ VANISHED: Final = 0.25
 """Rounding alone is smaller than this part of what rounding makes of the largest gradient of the run, element by element."""
 UNLIKE: Final = 0.05
 """Rounding alone differs by this part of its largest element, or by more."""
+SUMMED: Final = 1.01
+"""A sum is no larger than this times its parts together, by their norms."""
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -136,7 +138,11 @@ def _are_unlike(context: Context, facts: Facts, rows: Int64) -> Bool:
 
 
 def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, direction: Int8) -> None:
-    """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share."""
+    """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share.
+
+    A gradient that no recorded call made is a sum of what calls before made and no call received: where all of these are left
+    over, and no smaller than the sum, it is, too.
+    """
     codes = identify(context)
     left = dict(zip(codes[begun].tolist(), share[begun].tolist(), strict=True))
     wanted = ((direction == Direction.BACKWARD) | (kind == NodeKind.GRADIENT))[context.pair]
@@ -144,6 +150,9 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
     received = np.isin(context.role[rows], (Role.INPUT, Role.KWARG)).tolist()
     gradient = (kind[context.pair[rows]] == NodeKind.GRADIENT).tolist()
     pairs, codes_here, shares = context.pair[rows].tolist(), codes[rows].tolist(), share[rows].tolist()
+    sizes, elements = np.nan_to_num(_norms(context, rows)).tolist(), context.elements[rows].tolist()
+    whole: dict[int, set[int]] = {}  # by elements: what was made and not received, of gradients that are not left over
+    small: dict[int, tuple[float, float]] = {}  # by elements, of those that are: the largest share, and all their norms
     last, before, taken = 1.0, -1, -1.0
     for place, (pair, code) in enumerate(zip(pairs, codes_here, strict=True)):
         if pair != before:  # `last` stays that of the backward call before, until this one has shown what it received
@@ -153,6 +162,12 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
             if here == 1:
                 here = last
         elif received[place]:
+            alike = whole.get(elements[place], set())
+            if code in alike:
+                alike.remove(code)
+            elif not alike and code not in left:
+                most, total = small.get(elements[place], (1.0, 0.0))
+                here = most if sizes[place] <= SUMMED * total else 1.0
             last = taken = here if here > taken else taken
         else:
             if taken < 0:
@@ -160,6 +175,10 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
             here = min(here, last, shares[place])
             if here < 1:
                 left.setdefault(code, here)
+                most, total = small.get(elements[place], (0.0, 0.0))
+                small[elements[place]] = max(most, here), total + sizes[place]
+            else:
+                whole.setdefault(elements[place], set()).add(code)
         shares[place] = min(shares[place], here)
     share[rows] = shares
 

@@ -26,6 +26,7 @@ class NodeColumns:
     extra: made by one side only, as far as the dumps show (alone, and not merely left out of the other dump)
     entry: its entry in the result tree; labels: its API or module, as "Functional.linear"
     threshold: by node, the score above which a value counts as different in this pair of runs
+    growth: by node, how many times larger one call may make an error that comes in, before it counts as its own
     quiet: the two runs are bit-equal up to the first difference, so any visible difference is a finding
     sequence: no call has a tensor argument that was recorded; all that was made before a call stands for what it received
     """
@@ -49,6 +50,7 @@ class NodeColumns:
     names: list[str]
     labels: list[str]
     threshold: Float64
+    growth: Float64
     quiet: bool
     sequence: bool
 

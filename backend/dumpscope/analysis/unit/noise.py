@@ -30,6 +30,9 @@ COARSE: Final = 2e-3
 """Bulk floors from here on are those of 16-bit numbers, and of what is computed from them."""
 JUMP: Final = 3.0
 """Healthy noisy runs grew by at most 2.65 from one call to the next on held-out pairs (kinks apart)."""
+FARTHER: Final = 10.0
+"""The same behind weights that differ by more than rounding (an optimizer makes that of gradients that are pure rounding): what
+is computed there is of other numbers."""
 QUIET_NODES: Final = 2
 """Rounding calls whose outputs must be equal before the first difference for a pair of runs to count as quiet."""
 MOVES: Final = frozenset(
@@ -100,6 +103,11 @@ def find_thresholds(
     at = int(wrong[0]) if len(wrong) else len(worst)
     found: Float64 = np.maximum(base, JUMP * np.where(forward, before_forward[at], before[at]))
     return found
+
+
+def find_growth(context: Context, weights: Float64) -> Float64:
+    """By node, how many times larger one call may make an error of a noisy pair. weights: as in find_thresholds"""
+    return np.where(_running_maximum(np.nan_to_num(weights))[1:] > least_threshold(context), FARTHER, JUMP)
 
 
 def least_threshold(context: Context) -> float:

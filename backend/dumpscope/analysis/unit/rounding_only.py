@@ -46,8 +46,8 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
     flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
     mean = are_running_means(items, context.target)
     score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
-    guarded = score_against_terms(context, score, kind, direction, code_labels(labels), flat, mean)
-    return follow_rounding(context, score, guarded, names, direction)
+    guarded = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
+    return follow_rounding(context, score, guarded, names, direction, flat)
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -35,6 +35,35 @@ class Piece:
     read: Callable[[], Raw]
     source: str
     stored: Hashable = None
+
+
+def find_gap(boxes: Sequence[tuple[Shape, Shape]], whole: Shape) -> tuple[Shape, int] | None:
+    """The first element that is in no box or in several, and in how many. None where the boxes fill the whole, each once.
+
+    boxes: place of the first element and shape, of as many dimensions as the whole, none beyond its end
+    """
+    filled = [box for box in boxes if all(box[1])]
+    return _find_gap([(*place, *shape) for place, shape in filled], whole, 0) if all(whole) else None
+
+
+def _find_gap(boxes: list[Shape], whole: Shape, axis: int) -> tuple[Shape, int] | None:
+    """The same from a dimension on, in which boxes begin at `box[axis]` and end at `box[axis] + box[axis + dimensions]`."""
+    dims = len(whole)
+    if axis == dims:
+        return None if len(boxes) == 1 else ((), len(boxes))
+    cuts = sorted({0, *(box[axis] for box in boxes), *(box[axis] + box[axis + dims] for box in boxes)} - {whole[axis]})
+    begun = sorted(boxes, key=lambda box: box[axis])
+    here: list[Shape] = []
+    at = 0
+    for cut in cuts:
+        here = [box for box in here if box[axis] + box[axis + dims] > cut]
+        while at < len(begun) and begun[at][axis] == cut:
+            here.append(begun[at])
+            at += 1
+        gap = _find_gap(here, whole, axis + 1)
+        if gap is not None:
+            return (cut, *gap[0]), gap[1]
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

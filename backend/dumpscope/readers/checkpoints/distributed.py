@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dumpscope.domain.checkpoints.tensors import CheckpointTensor, Piece, Raw, Shape
+from dumpscope.domain.checkpoints.tensors import CheckpointTensor, Piece, Raw, Shape, find_gap
 from dumpscope.errors import Problem, TensorError
 from dumpscope.readers.checkpoints.files import Files, damaged, problem_of
 from dumpscope.readers.checkpoints.inert_pickle import DIALECT, Foreign
@@ -126,11 +126,11 @@ def _tensor(
             raise damaged(f"{METADATA}: {name}", say("checkpoints.tensor_without_parts"))
         for chunk in chunks:
             made.append(_piece(files, name, chunk, shape, element, places))
-        covered = sum(math.prod(piece.shape) for piece in made)
-        if covered != math.prod(shape):
+        gap = find_gap([(piece.place or (), piece.shape) for piece in made], shape)
+        if gap is not None:
             raise damaged(
                 f"{METADATA}: {name}",
-                say("checkpoints.parts_do_not_cover", covered=f"{covered:,}", count=math.prod(shape)),
+                say("checkpoints.parts_do_not_cover", at=str(list(gap[0])), parts=gap[1]),
             )
     except TensorError as error:
         return CheckpointTensor(
