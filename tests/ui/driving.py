@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
 from ui.expecting import expect
+from ui.keeping import is_loaded
 
 COUNTING: Final = """
     window.acts = { clicks: 0, keys: 0 };
@@ -38,6 +39,24 @@ def go_on(page: Page, address: str) -> None:
     page.evaluate(
         "(address) => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
     )
+
+
+def show(page: Page, address: str) -> None:
+    """Opens a screen of a server, in the page that is loaded already where the test before left one (`keeping`).
+
+    For tests of what a screen shows and does, not of how a page is loaded; what they set is in the address.
+    """
+    if is_loaded(page, "/".join(address.split("/", 3)[:3])):
+        go_on(page, address)
+    else:
+        page.goto(address)
+
+
+def choose(page: Page, name: str) -> None:
+    """Click a call in the list, once that has gone to the selected one: no row moves under the pointer then."""
+    calls = page.get_by_test_id("calls")
+    expect(calls.get_by_role("row", selected=True)).to_be_in_viewport()
+    calls.get_by_text(name, exact=True).click()
 
 
 def register(page: Page, folder: Path) -> None:

@@ -97,3 +97,18 @@ def test_the_start_page_says_of_how_few_items_a_verdict_is(
     whole = rows.filter(has_text="golden against golden").first
     expect(whole).to_contain_text("Yes")
     expect(whole.get_by_test_id("some-compared")).to_have_count(0)
+
+    # Its dialogs are there while they are open, and what opened one has the focus again.
+    for word, says in (("Rename", "golden against golden"), ("Delete", "Delete")):
+        opener = whole.get_by_role("button", name=f"{word}: golden against golden")
+        opener.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        if word == "Rename":
+            expect(dialog.get_by_role("textbox")).to_have_value(says)
+            expect(dialog.get_by_role("textbox")).to_be_focused()
+        else:
+            expect(dialog.get_by_role("heading")).to_contain_text(says)
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(opener).to_be_focused()

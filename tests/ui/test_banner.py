@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route
 
 from ui.conftest import Server
-from ui.driving import ask, begin, finished, known, sides
+from ui.driving import ask, begin, finished, known, show, sides
 from ui.expecting import expect
 from ui.made import cut_rank, died, late, other_inputs
 
@@ -29,7 +29,7 @@ def made(generated: Path, dumps: Path) -> Path:
 
 
 def banner_of(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("banner")).to_be_visible()
 
 
@@ -154,9 +154,9 @@ def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provi
 
 
 def test_counts_of_more_than_one_step_say_so_for_the_list_shows_one(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("banner")).to_contain_text("in all steps and ranks:")
-    page.goto(known(server, dumps / "stat_fault", dumps / "stat_golden"))
+    show(page, known(server, dumps / "stat_fault", dumps / "stat_golden"))
     expect(page.get_by_test_id("count-origin")).to_be_visible()
     expect(page.get_by_test_id("banner")).not_to_contain_text("in all steps and ranks:")
 

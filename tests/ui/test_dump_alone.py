@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route
 from plots.tensor_dumps import node_of, write_dump
 
 from ui.conftest import Server
-from ui.driving import ask, ready
+from ui.driving import ask, ready, show
 from ui.expecting import expect, noticing
 
 CAUSE = "Functional.gelu.0.forward"
@@ -45,7 +45,7 @@ def recorded(server: Server, dumps: Path) -> str:
 
 
 def test_it_opens_at_the_first_nan_says_why_and_lists_how_large_outputs_are(page: Page, broken: str) -> None:
-    page.goto(broken)
+    show(page, broken)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("opened-at")).to_have_text(
         "Opened here: the first NaN or infinity that no argument asked for."
@@ -81,13 +81,13 @@ def test_it_opens_at_the_first_nan_says_why_and_lists_how_large_outputs_are(page
     with noticing(page, "There is no further one in this step and rank.", whole=True):
         page.keyboard.press("n")
     # An address with a call opens there.
-    page.goto(f"{broken}?n=Functional.linear.2.forward")
+    show(page, f"{broken}?n=Functional.linear.2.forward")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.linear.2.forward")
     expect(page.get_by_test_id("opened-at")).to_have_count(0)
 
 
 def test_without_one_it_opens_at_the_first_call_and_says_so(page: Page, sound: str) -> None:
-    page.goto(sound)
+    show(page, sound)
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.embedding.0.forward")
     expect(page.get_by_test_id("opened-at")).to_contain_text("Opened at the first call: no NaN")
     expect(page.get_by_test_id("first-overflow")).to_have_count(0)
@@ -126,7 +126,7 @@ def test_without_nan_it_opens_where_a_number_grew_a_hundredfold(page: Page, serv
 
 
 def test_every_plot_is_drawn_by_its_key_and_stands_in_the_address(page: Page, broken: str) -> None:
-    page.goto(broken)
+    show(page, broken)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.wait_for_function(DRAWN, arg="hist")
     caption = page.get_by_test_id("figure").locator("figcaption")
@@ -145,7 +145,7 @@ def test_every_plot_is_drawn_by_its_key_and_stands_in_the_address(page: Page, br
 
 
 def test_values_open_at_the_infinity_and_lead_to_the_largest(page: Page, broken: str) -> None:
-    page.goto(f"{broken}?tab=values")
+    show(page, f"{broken}?tab=values")
     words = page.get_by_test_id("value-words")
     expect(words).to_contain_text("[1, 2, 5]: +inf. float32 [2, 6, 16]")
     expect(page.get_by_test_id("values-grid").locator("[aria-selected=true]")).to_have_text("+inf")
@@ -162,7 +162,7 @@ def test_values_open_at_the_infinity_and_lead_to_the_largest(page: Page, broken:
 
 
 def test_a_point_of_the_run_selects_its_call(page: Page, broken: str) -> None:
-    page.goto(f"{broken}?tab=order&n=Functional.linear.0.forward")
+    show(page, f"{broken}?tab=order&n=Functional.linear.0.forward")
     page.wait_for_function(DRAWN, arg="order")
     expect(page.get_by_test_id("figure").locator("figcaption")).to_contain_text(
         f"The first that nobody asked for is at {CAUSE}"
@@ -182,7 +182,7 @@ def test_a_point_of_the_run_selects_its_call(page: Page, broken: str) -> None:
 
 
 def test_statistics_alone_show_their_range_and_the_setting_that_dumps_tensors(page: Page, recorded: str) -> None:
-    page.goto(f"{recorded}?n=Functional.linear.0.forward")
+    show(page, f"{recorded}?n=Functional.linear.0.forward")
     page.wait_for_function(DRAWN, arg="order")  # more is told by the run than by a range
     page.keyboard.press("1")
     page.wait_for_function(DRAWN, arg="hist")
@@ -214,7 +214,7 @@ def test_a_cell_of_the_map_leads_to_its_largest_value(page: Page, server: Server
 
 def test_a_comparison_starts_from_here(page: Page, server: Server, broken: str, sound: str) -> None:
     golden = sound.rsplit("/", 1)[1]
-    page.goto(broken)
+    show(page, broken)
     page.get_by_test_id("open-compare").click()
     expect(page.get_by_test_id("start-compare")).to_be_disabled()
     picker = page.get_by_test_id("compare-with")
@@ -232,7 +232,7 @@ def test_a_comparison_starts_from_here(page: Page, server: Server, broken: str, 
 
 
 def test_its_options_are_those_of_the_start_page(page: Page, broken: str, sound: str) -> None:
-    page.goto(f"{broken}?do=compare")
+    show(page, f"{broken}?do=compare")
     page.get_by_test_id("compare-with").locator(f"[data-dump='{sound.rsplit('/', 1)[1]}']").check()
     page.get_by_test_id("compare-options").click()
     expect(page).to_have_url(re.compile("target=.*golden="))
@@ -279,7 +279,7 @@ def test_a_dump_that_is_read_shows_no_zero_that_is_not_known(page: Page, server:
 
 
 def test_it_is_all_said_in_chinese(chinese: Page, broken: str) -> None:
-    chinese.goto(broken)
+    show(chinese, broken)
     expect(chinese.get_by_test_id("opened-at")).to_contain_text("首个并非参数要求的 NaN 或 Inf")
     caption = chinese.get_by_test_id("figure").locator("figcaption")
     expect(caption).to_contain_text("192 个元素，有限值在 -0.1699 至 1.481 之间。")
@@ -293,11 +293,11 @@ def test_it_is_all_said_in_chinese(chinese: Page, broken: str) -> None:
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page, broken: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{broken}?tab=order")
+    show(page, f"{broken}?tab=order")
     page.wait_for_function(DRAWN, arg="order")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     label, value = (page.get_by_test_id("rank").locator("span").nth(place).bounding_box() or {} for place in (0, 1))
     assert label["x"] < value["x"]
-    page.goto(f"{broken}?do=compare")
+    show(page, f"{broken}?do=compare")
     expect(page.get_by_test_id("compare-with").get_by_role("radio").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
-from ui.driving import known
+from ui.driving import known, show
 from ui.expecting import expect, noticing
 
 CAUSE = "Functional.softmax.1.forward"
@@ -21,7 +21,7 @@ def address(server: Server, dumps: Path) -> str:
 
 
 def choose(page: Page, address: str, node: str) -> None:
-    page.goto(f"{address}?s=0&r=0&n={node}")
+    show(page, f"{address}?s=0&r=0&n={node}")
     expect(page.get_by_test_id("flow")).to_be_visible()
 
 
@@ -74,7 +74,7 @@ def test_a_flow_that_fails_says_so_and_can_be_tried_again(context: BrowserContex
     page.set_viewport_size({"width": 1280, "height": 800})
     body = '{"error":"conflict","detail":"stored by an older version","hint":"judge it again","status":409}'
     page.route("**/flow?*", lambda route: route.fulfill(status=409, content_type="application/json", body=body))
-    page.goto(f"{address}?s=0&r=0&n={CAUSE}")
+    show(page, f"{address}?s=0&r=0&n={CAUSE}")
     failure = page.locator("#section-flow").get_by_test_id("failure")
     expect(failure).to_contain_text("judge it again")
     expect(page.get_by_test_id("stack-target")).to_be_visible()
@@ -86,7 +86,7 @@ def test_a_flow_that_fails_says_so_and_can_be_tried_again(context: BrowserContex
 
 
 def test_the_path_of_an_origin_opens_as_a_list_to_walk(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_fault_gelu_arg", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault_gelu_arg", dumps / "golden"))
     page.get_by_test_id("origin-explains").click()
     steps = page.get_by_test_id("origin-path").get_by_role("button")
     expect(steps.first).to_have_text("Functional.gelu.1.forward")
@@ -97,7 +97,7 @@ def test_the_path_of_an_origin_opens_as_a_list_to_walk(page: Page, server: Serve
 
 def test_the_view_speaks_chinese_and_fits_a_phone(chinese: Page, address: str) -> None:
     chinese.set_viewport_size({"width": 390, "height": 844})
-    chinese.goto(f"{address}?s=0&r=0&n=Functional.softmax.1.backward")
+    show(chinese, f"{address}?s=0&r=0&n=Functional.softmax.1.backward")
     chinese.get_by_text("证据", exact=True).click()
     expect(chinese.get_by_test_id("flow-source")).to_contain_text("不一致的输入来自")
     expect(chinese.locator("#section-flow")).to_contain_text("输出去向")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from dumpscope.texts import catalogue, template
 from ui.conftest import Server
-from ui.driving import known
+from ui.driving import known, show
 from ui.expecting import expect
 
 GLOSSARY = catalogue("en")["ui"]["glossary"]
@@ -38,7 +38,7 @@ WORDS = (
 
 
 def test_words_explain_themselves_on_hover_and_on_focus_and_to_screen_readers(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("why")).to_be_visible()
     shown = page.get_by_role("tooltip")
     for place, word, says in WORDS:
@@ -62,7 +62,7 @@ def test_words_explain_themselves_on_hover_and_on_focus_and_to_screen_readers(pa
 
 
 def test_the_chips_of_classes_explain_their_class(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("why")).to_be_visible()
     for cls in ("contains", "benign", "origin"):
         chip = page.get_by_test_id(f"count-{cls}")
@@ -73,7 +73,7 @@ def test_the_chips_of_classes_explain_their_class(page: Page, address: str) -> N
 
 
 def test_the_help_has_the_same_words(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("banner")).to_be_visible()
     page.keyboard.press("?")
     words = page.get_by_test_id("glossary")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
-from ui.driving import ask, finished, pick, register
+from ui.driving import ask, finished, pick, register, show
 from ui.expecting import expect
 
 EXTRA = "Functional.gelu.1.forward"
@@ -24,7 +24,7 @@ def address(server: Server, dumps: Path) -> str:
 
 
 def open_match(page: Page, address: str, node: str) -> None:
-    page.goto(f"{address}?n={node}")
+    show(page, f"{address}?n={node}")
     expect(page.get_by_test_id("why")).to_be_visible()
     page.locator("body").press("m")
     expect(page.get_by_test_id("partner-search")).to_be_focused()
@@ -55,7 +55,7 @@ def test_a_call_is_matched_by_hand_with_the_keyboard_and_compared_again(page: Pa
 def test_a_match_is_parted_listed_exported_undone_and_taken_from_a_file(
     page: Page, server: Server, address: str, tmp_path: Path
 ) -> None:
-    page.goto(f"{address}?n={PARTNER}")
+    show(page, f"{address}?n={PARTNER}")
     page.get_by_test_id("unmatch").click()
     expect(page.get_by_test_id("match-waits")).to_be_visible()
     page.locator("body").press("Shift+M")
@@ -98,7 +98,7 @@ def test_another_partner_is_found_for_either_side_of_a_pair(page: Page, address:
 
 
 def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, address: str) -> None:
-    page.goto(f"{address}?n={PARTNER}")
+    show(page, f"{address}?n={PARTNER}")
     page.get_by_test_id("unmatch").click()
     page.get_by_test_id("apply").click()
     evidence = page.get_by_test_id("evidence")
@@ -118,7 +118,7 @@ def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, a
 
 
 def test_each_call_without_a_partner_shows_its_cause_and_its_neighbour(page: Page, address: str) -> None:
-    page.goto(f"{address}?n={EXTRA}")
+    show(page, f"{address}?n={EXTRA}")
     expect(page.get_by_test_id("why")).to_contain_text(
         "Only the target makes this call. The other side has no call at this place"
     )
@@ -176,7 +176,7 @@ def test_a_rule_that_cannot_be_read_is_told_where_it_was_written(
 
 @pytest.mark.parametrize("field", ["search", "tree-search"])
 def test_escape_empties_a_search_before_it_leaves_the_field(page: Page, address: str, field: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).not_to_be_empty()
     search = page.get_by_test_id(field)
     search.click()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import ready
+from ui.driving import ready, show
 from ui.expecting import expect
 
 CAUSE = "Functional.gelu.0.forward"
@@ -21,7 +21,7 @@ def broken(server: Server, dumps: Path) -> str:
 
 
 def test_the_first_nan_is_named_and_one_click_away(page: Page, broken: str) -> None:
-    page.goto(broken)
+    show(page, broken)
     first = page.get_by_test_id("first-overflow")
     expect(first).to_contain_text(CAUSE)
     first.click()
@@ -31,7 +31,7 @@ def test_the_first_nan_is_named_and_one_click_away(page: Page, broken: str) -> N
 
 
 def test_the_list_shows_only_what_it_reached_and_stands_in_the_address(page: Page, broken: str) -> None:
-    page.goto(broken)
+    show(page, broken)
     page.get_by_test_id("show-findings").get_by_text("NaN/Inf").click()
     found = page.get_by_test_id("findings")
     born = found.get_by_role("option").filter(has_text="born here")
@@ -45,7 +45,7 @@ def test_the_list_shows_only_what_it_reached_and_stands_in_the_address(page: Pag
 
 
 def test_a_dump_of_finite_numbers_says_so(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(ready(server, dumps / "golden"))
+    show(page, ready(server, dumps / "golden"))
     expect(page.get_by_test_id("no-overflow")).to_contain_text("no NaN or Inf")
     page.get_by_test_id("show-findings").get_by_text("NaN/Inf").click()  # what a mask asked for
     expect(page.get_by_test_id("findings").get_by_text("intended").first).to_be_visible()
@@ -53,12 +53,12 @@ def test_a_dump_of_finite_numbers_says_so(page: Page, server: Server, dumps: Pat
 
 
 def test_it_is_said_in_chinese(chinese: Page, broken: str) -> None:
-    chinese.goto(f"{broken}?n={CAUSE}&do=overflow")
+    show(chinese, f"{broken}?n={CAUSE}&do=overflow")
     expect(chinese.get_by_test_id("finding")).to_contain_text("记录的全部输入有限，输出含 inf。")
 
 
 def test_the_tree_of_a_dump_marks_what_saw_such_a_number(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{ready(server, dumps / 'target_nan')}?n=Functional.gelu.0.forward")
+    show(page, f"{ready(server, dumps / 'target_nan')}?n=Functional.gelu.0.forward")
     tree = page.get_by_test_id("tree")
     born = tree.locator("[data-name='Functional.gelu.0.forward']")
     expect(born.locator("[data-part]")).to_have_attribute("data-part", "origin")

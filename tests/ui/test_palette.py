@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import known
+from ui.driving import known, show
 from ui.expecting import expect
 
 
@@ -19,7 +19,7 @@ def address(server: Server, dumps: Path) -> str:
 
 
 def test_a_call_is_found_by_its_name_and_gone_to(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     page.get_by_test_id("search").focus()  # also while typing elsewhere
     page.keyboard.press("Control+k")
@@ -31,7 +31,7 @@ def test_a_call_is_found_by_its_name_and_gone_to(page: Page, address: str) -> No
 
 
 def test_of_equal_matches_the_worst_comes_first(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     page.keyboard.press("Control+k")
     page.get_by_test_id("palette").fill("softm")
@@ -42,7 +42,7 @@ def test_of_equal_matches_the_worst_comes_first(page: Page, address: str) -> Non
 
 
 def test_an_action_is_found_by_its_words_and_done(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     page.keyboard.press("Control+k")
     page.get_by_test_id("palette").fill("step next")
@@ -56,7 +56,7 @@ def test_an_action_is_found_by_its_words_and_done(page: Page, address: str) -> N
 
 
 def test_the_arrow_keys_walk_the_choices_and_escape_leaves_all_as_it_was(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     before = page.url
     page.keyboard.press("Control+k")

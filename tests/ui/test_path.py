@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
-from ui.driving import known
+from ui.driving import known, show
 from ui.expecting import expect
 from ui.test_access import hold_to_axe
 
@@ -24,7 +24,7 @@ def address(server: Server, dumps: Path) -> str:
 
 
 def opened(page: Page, address: str, node: str, more: str = "") -> None:
-    page.goto(f"{address}?s=0&r=0&n={node}&stage=path{more}")
+    show(page, f"{address}?s=0&r=0&n={node}&stage=path{more}")
     settled(page, node)
 
 
@@ -39,7 +39,7 @@ def nodes(page: Page) -> list[str]:
 
 
 def test_the_key_w_shows_the_calls_around_the_origin_in_place_of_tree_and_list(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.locator("body").press("w")
     settled(page, CAUSE)
@@ -151,7 +151,7 @@ def test_a_result_without_data_flow_says_so_and_can_be_tried_again(context: Brow
     page = new_page(context)  # the 409 is logged by the browser, so not the strict page
     body = '{"error":"conflict","detail":"stored by an older version","hint":"judge it again","status":409}'
     page.route("**/path?*", lambda route: route.fulfill(status=409, content_type="application/json", body=body))
-    page.goto(f"{address}?s=0&r=0&n={CAUSE}&stage=path")
+    show(page, f"{address}?s=0&r=0&n={CAUSE}&stage=path")
     failure = page.get_by_test_id("stage").get_by_test_id("failure")
     expect(failure).to_contain_text("judge it again")
     page.unroute("**/path?*")

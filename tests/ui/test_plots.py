@@ -15,7 +15,7 @@ from playwright.sync_api import Download, Page
 from plots.tensor_dumps import node_of, write_dump
 
 from ui.conftest import Server
-from ui.driving import finished, known
+from ui.driving import choose, finished, known, show
 from ui.expecting import expect
 
 TABS = ("hist", "pair", "api", "map", "order", "apis", "error", "values", "runs")
@@ -77,7 +77,7 @@ def drawn(page: Page, tab: str) -> None:
     page.wait_for_function(DRAWN, arg=tab)
 
 
-def show(page: Page, tab: str, *, large: bool = False) -> None:
+def turn_to(page: Page, tab: str, *, large: bool = False) -> None:
     """Goes on to this plot."""
     page.keyboard.press(f"{'Shift+' if large else ''}Digit{TABS.index(tab) + 1}")
     expect(page.get_by_test_id(f"plot-{tab}")).to_have_attribute("aria-selected", "true")
@@ -88,7 +88,7 @@ def asked(page: Page) -> dict[str, list[str]]:
 
 
 def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     for number, tab in enumerate(TABS, 1):
         page.keyboard.press(str(number))
@@ -104,16 +104,16 @@ def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: s
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_no_tool_of_a_plot_is_pushed_out_of_its_panel(page: Page, made: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    page.goto(at(made, "channels", "map"))
+    show(page, at(made, "channels", "map"))
     for tab in ("map", "values"):
-        show(page, tab)
+        turn_to(page, tab)
         expect(page.get_by_test_id("plot-save")).to_be_enabled()
         for tool in ("plot-save", "plot-large"):
             expect(page.get_by_test_id(tool)).to_be_in_viewport(ratio=1)
 
 
 def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab=hist")
+    show(page, f"{address}?tab=hist")
     drawn(page, "hist")
     for turn in range(30):
         tab = FIGURES[(turn * 3 + turn // 8) % len(FIGURES)]
@@ -129,7 +129,7 @@ def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: st
 
 
 def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab={FIGURES[0]}")
+    show(page, f"{address}?tab={FIGURES[0]}")
     log = page.get_by_test_id("plot-log")
     for tab, following in zip(FIGURES, (*FIGURES[1:], FIGURES[0]), strict=True):
         drawn(page, tab)
@@ -163,9 +163,9 @@ def saved(page: Page, kind: str) -> Download:
 
 
 def test_each_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab={FIGURES[0]}")
+    show(page, f"{address}?tab={FIGURES[0]}")
     for tab in FIGURES:
-        show(page, tab)
+        turn_to(page, tab)
         drawn(page, tab)
         picture = saved(page, "png")
         assert picture.suggested_filename.endswith(".png")
@@ -180,13 +180,13 @@ def test_each_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str) 
 
 
 def test_only_rows_1_and_5_differ_is_seen_at_once(page: Page, made: str) -> None:
-    page.goto(at(made, "rows", "map"))
+    show(page, at(made, "rows", "map"))
     drawn(page, "map")
     expect(page.get_by_test_id("figure")).to_contain_text("Only rows 1, 5 of 8 differ (dim 0).")
 
 
 def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, made: str) -> None:
-    page.goto(at(made, "channels", "map"))
+    show(page, at(made, "channels", "map"))
     drawn(page, "map")
     expect(page.get_by_test_id("figure")).to_contain_text("Only indices 3 of 6 differ (dim 1).")
     settings(page)
@@ -206,7 +206,7 @@ def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, m
 
 
 def test_a_click_in_the_map_shows_the_values_that_differ_most_there(page: Page, made: str) -> None:
-    page.goto(at(made, "rows", "map"))
+    show(page, at(made, "rows", "map"))
     drawn(page, "map")
     plane = page.locator("[data-plot] .nsewdrag")
     box = plane.bounding_box()
@@ -226,7 +226,7 @@ def test_five_million_points_are_drawn_with_their_ends_and_their_nan(page: Page,
         ("pair", "so not drawn here: 1."),
         ("map", "different kinds of them: 1."),
     ):
-        page.goto(at(made, "big", tab))
+        show(page, at(made, "big", tab))
         drawn(page, tab)
         expect(page.get_by_test_id("figure")).to_contain_text(words)
     page.keyboard.press("1")
@@ -234,7 +234,7 @@ def test_five_million_points_are_drawn_with_their_ends_and_their_nan(page: Page,
 
 
 def test_values_are_walked_through_by_keyboard(page: Page, made: str) -> None:
-    page.goto(at(made, "rows", "values"))
+    show(page, at(made, "rows", "values"))
     words = page.get_by_test_id("value-words")
     expect(words).to_contain_text("difference")
     page.get_by_test_id("value-index").fill("5, 0")
@@ -259,27 +259,27 @@ def test_values_are_walked_through_by_keyboard(page: Page, made: str) -> None:
 
 
 def test_integers_past_2_to_53_are_exact_and_nan_stands_apart(page: Page, made: str) -> None:
-    page.goto(at(made, "whole", "values"))
+    show(page, at(made, "whole", "values"))
     words = page.get_by_test_id("value-words")
     expect(words).to_contain_text(f"[7]: target {2**53 + 8}, golden {2**53 + 7}, difference 1.")
     rows = list(csv.reader(Path(saved(page, "csv").path()).read_text(encoding="utf-8").splitlines()))
     assert ["7", str(2**53 + 8), str(2**53 + 7), "1"] in rows
-    page.goto(at(made, "half", "values"))
+    show(page, at(made, "half", "values"))
     expect(words).to_contain_text("[2, 1]: target NaN, golden 1.0, difference NaN. bfloat16 [3, 4]")
     expect(page.get_by_test_id("value-lost")).to_have_attribute("aria-pressed", "true")
 
 
 def test_another_call_forgets_the_element_of_the_one_before(page: Page, made: str) -> None:
-    page.goto(at(made, "rows", "values", "&at=3,3"))
+    show(page, at(made, "rows", "values", "&at=3,3"))
     expect(page.get_by_test_id("value-words")).to_contain_text("[3, 3]: both")
-    page.get_by_test_id("calls").get_by_text(node_of("whole"), exact=True).click()
+    choose(page, node_of("whole"))
     expect(page.get_by_test_id("value-words")).to_contain_text("[7]: target")
     assert "at" not in asked(page)
 
 
 def test_without_tensors_each_plot_of_one_says_which_setting_brings_it(page: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "stat_fault", dumps / "stat_golden")
-    page.goto(address)
+    show(page, address)
     drawn(page, "order")
     for tab in OF_TENSOR:
         page.get_by_test_id(f"plot-{tab}").click()
@@ -292,7 +292,7 @@ def test_without_tensors_each_plot_of_one_says_which_setting_brings_it(page: Pag
 
 
 def test_shift_and_a_digit_open_that_plot_large_and_escape_closes_it(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     drawn(page, "hist")
     small = page.locator(".main-svg").first.bounding_box()
     assert small is not None
@@ -319,7 +319,7 @@ def test_shift_and_a_digit_open_that_plot_large_and_escape_closes_it(page: Page,
 
 
 def test_on_the_stage_call_and_pair_stand_in_the_picture_and_in_the_saved_one(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab=hist&stage=plot")
+    show(page, f"{address}?tab=hist&stage=plot")
     drawn(page, "hist")
     title = page.locator("[data-plot] .gtitle")
     expect(title).to_contain_text(f"{CAUSE} · output.0 · step 0 · rank 0")
@@ -329,7 +329,7 @@ def test_on_the_stage_call_and_pair_stand_in_the_picture_and_in_the_saved_one(pa
     assert words is not None
     assert words["y"] >= frame["y"], "no line of it is cut"
     for place in ("", "&stage=plot"):
-        page.goto(f"{address}?tab=hist{place}")
+        show(page, f"{address}?tab=hist{place}")
         drawn(page, "hist")
         picture = saved(page, "svg")
         assert picture.suggested_filename.endswith(".svg")
@@ -341,7 +341,7 @@ def test_on_the_stage_call_and_pair_stand_in_the_picture_and_in_the_saved_one(pa
 
 
 def test_both_sides_lie_over_each_other_and_become_shares_on_request(page: Page, address: str) -> None:
-    page.goto(f"{address}?tab=hist&stage=plot")
+    show(page, f"{address}?tab=hist&stage=plot")
     drawn(page, "hist")
     filled = page.locator("[data-plot] .xy .scatterlayer .js-fill")
     expect(filled).to_have_count(2)
@@ -360,10 +360,10 @@ def test_both_sides_lie_over_each_other_and_become_shares_on_request(page: Page,
 @pytest.mark.parametrize("place", ["", "&stage=plot"])
 def test_the_tools_of_each_plot_have_one_row_and_its_words_are_whole(page: Page, made: str, place: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(at(made, "channels", TABS[0], place))
+    show(page, at(made, "channels", TABS[0], place))
     panel = page.locator("[data-name=stage]" if place else "[data-name=evidence]")
     for tab in TABS:
-        show(page, tab, large=place != "")
+        turn_to(page, tab, large=place != "")
         tools = [page.get_by_test_id(name) for name in ("plot-save", "plot-large", f"plot-{tab}")]
         expect(tools[0]).to_be_enabled()
         if tab != "values":
@@ -384,7 +384,7 @@ def test_the_tools_of_each_plot_have_one_row_and_its_words_are_whole(page: Page,
 
 def test_plots_without_room_for_a_tab_are_in_a_menu(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(f"{address}?tab=hist")
+    show(page, f"{address}?tab=hist")
     drawn(page, "hist")
     expect(page.get_by_test_id("plot-runs")).to_have_count(0)
     page.get_by_test_id("plot-more").click()
@@ -394,7 +394,7 @@ def test_plots_without_room_for_a_tab_are_in_a_menu(page: Page, address: str) ->
 
 
 def test_the_bar_above_the_plot_is_dragged_moved_by_keys_and_remembered(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     drawn(page, "hist")
     bar = page.get_by_role("separator", name="Height of the plot")
     before = page.locator("#section-plots").bounding_box()
@@ -420,7 +420,7 @@ def test_the_bar_above_the_plot_is_dragged_moved_by_keys_and_remembered(page: Pa
 @pytest.mark.parametrize("height", [800, 1400])
 def test_of_a_long_list_of_apis_the_current_one_is_in_view(page: Page, address: str, height: int) -> None:
     page.set_viewport_size({"width": 1280, "height": height})
-    page.goto(f"{address}?tab=apis")
+    show(page, f"{address}?tab=apis")
     drawn(page, "apis")
     labels = page.locator("[data-plot] .yaxislayer-above text, [data-plot] .ytick text")
     expect(labels.filter(has_text="Functional.softmax forward").first).to_be_visible()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import finished, show
 from ui.expecting import expect
 from ui.made import many_ranks
 
@@ -25,7 +25,7 @@ def address(server: Server, dumps: Path, generated: Path) -> str:
 
 
 def test_one_click_leads_to_the_odd_rank(page: Page, address: str) -> None:
-    page.goto(f"{address}?s=0&r=0&n=Functional.gelu.0.forward")
+    show(page, f"{address}?s=0&r=0&n=Functional.gelu.0.forward")
     expect(page.get_by_test_id("selected-name")).to_contain_text("gelu.0")
     stray = page.get_by_test_id("stray")
     expect(stray).to_have_text(f"Rank {ODD} strays")
@@ -38,7 +38,7 @@ def test_one_click_leads_to_the_odd_rank(page: Page, address: str) -> None:
 
 
 def test_the_map_tells_the_odd_column_in_words_and_a_cell_leads_there(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     page.get_by_test_id("open-rank-map").click()
     ranks = page.get_by_test_id("trends")
     expect(ranks.get_by_test_id("stray")).to_contain_text(f"Rank {ODD} strays: ")
@@ -68,7 +68,7 @@ def test_of_a_thousand_ranks_only_those_in_view_are_drawn(page: Page, address: s
         route.fulfill(json={"step": 0, "ranks": list(range(1000)), "items": rows, "next": None, "total": 16})
 
     page.route("**/rank-map?*", thousand)
-    page.goto(f"{address}?do=ranks")
+    show(page, f"{address}?do=ranks")
     ranks = page.get_by_test_id("trends")
     expect(ranks.get_by_role("columnheader", name="9", exact=True)).to_be_visible()
     assert ranks.get_by_role("button").count() < 1200

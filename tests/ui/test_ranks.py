@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import finished, show
 from ui.expecting import expect
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "ranks.tar.xz"
@@ -32,7 +32,7 @@ def address(server: Server, runs: Path) -> str:
 
 
 def test_a_communication_shows_what_every_rank_gave_and_took(page: Page, address: str) -> None:
-    page.goto(f"{address}?s=0&r=0&n=Distributed.all_reduce.0.forward")
+    show(page, f"{address}?s=0&r=0&n=Distributed.all_reduce.0.forward")
     table = page.get_by_test_id("ranks-table")
     rows = table.locator("tbody tr")
     expect(rows).to_have_count(4)
@@ -46,14 +46,14 @@ def test_a_communication_shows_what_every_rank_gave_and_took(page: Page, address
 
 
 def test_a_side_that_is_not_read_is_said_to_be_none(page: Page, address: str) -> None:
-    page.goto(f"{address}?s=0&r=0&n=Distributed.broadcast.0.forward")
+    show(page, f"{address}?s=0&r=0&n=Distributed.broadcast.0.forward")
     rows = page.get_by_test_id("ranks-table").locator("tbody tr")
     expect(rows.nth(0)).to_contain_text("reads nothing here")
     expect(rows.nth(2)).to_contain_text("writes nothing here")
 
 
 def test_the_key_p_leads_to_the_rank_that_sent_it_and_on_to_its_cause(page: Page, address: str) -> None:
-    page.goto(f"{address}?s=0&r=0&n=Distributed.all_reduce.0.forward")
+    show(page, f"{address}?s=0&r=0&n=Distributed.all_reduce.0.forward")
     expect(page.get_by_test_id("flow-source")).to_contain_text("was sent by rank 1")
     page.locator("body").press("p")
     expect(page).to_have_url(re.compile(r"[?&]r=1"))
@@ -62,7 +62,7 @@ def test_the_key_p_leads_to_the_rank_that_sent_it_and_on_to_its_cause(page: Page
 
 
 def test_the_banner_names_the_ranks_that_the_origin_reached_in_both_languages(page: Page, address: str) -> None:
-    page.goto(f"{address}?s=0&r=0")
+    show(page, f"{address}?s=0&r=0")
     expect(page.get_by_test_id("origin")).to_contain_text("relu.0.forward")
     expect(page.get_by_test_id("reason")).to_contain_text("rank 0 through Distributed.all_reduce.0.forward")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import known
+from ui.driving import known, show
 from ui.expecting import expect
 
 
 def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
     page: Page, server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.keyboard.press("r")
@@ -36,7 +36,7 @@ def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
 def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
     page: Page, server: Server, dumps: Path, tmp_path: Path
 ) -> None:
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.keyboard.press("r")
@@ -56,7 +56,7 @@ def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
 
 def test_an_archive_of_statistics_says_that_its_numbers_are_made_up(page: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "stat_golden", dumps / "stat_golden")
-    page.goto(f"{address}?s=0&r=0&n=Functional.gelu.0.forward&do=reproduce")
+    show(page, f"{address}?s=0&r=0&n=Functional.gelu.0.forward&do=reproduce")
     archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
     expect(archive).to_contain_text("It contains no tensors: the script makes up numbers")
 
@@ -75,7 +75,7 @@ def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, 
 
 def test_in_chinese_the_reason_is_chinese(chinese: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "target_fault", dumps / "golden")
-    chinese.goto(f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
+    show(chinese, f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
     dialog = chinese.get_by_test_id("reproduce-dialog")
     expect(dialog).to_contain_text("此调用无法单独运行")
     expect(dialog).to_contain_text("dump 没有记录 Attn 的构造参数")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import Server, new_page
-from ui.driving import finished, known, start
+from ui.driving import choose, finished, known, start
 from ui.expecting import expect
 from ui.made import renamed, special
 
@@ -43,7 +43,7 @@ def test_a_call_of_any_name_is_shown_linked_and_found_again(page: Page, odd: str
     expect(page.get_by_test_id("calls").get_by_text(name, exact=True)).to_be_visible()
     page.keyboard.press("j")
     expect(page.get_by_test_id("selected-name")).not_to_contain_text(name)
-    page.get_by_test_id("calls").get_by_text(name, exact=True).click()
+    choose(page, name)
     expect(page.get_by_test_id("selected-name")).to_contain_text(name)
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -76,7 +76,7 @@ def test_a_view_goes_on_after_the_server_was_away(context: BrowserContext, serve
     expect(page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True)).to_be_visible()
     server.stop()
     try:
-        page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True).click()
+        choose(page, "Torch.matmul.3.forward")
         expect(page).to_have_url(re.compile(r"matmul\.3"))
         expect(page.get_by_test_id("banner")).to_contain_text("Functional.softmax.1.forward")
         expect(page.get_by_test_id("evidence").get_by_test_id("failure")).to_contain_text("does not answer")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
-from ui.driving import known
+from ui.driving import known, show
 from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
@@ -23,7 +23,7 @@ def address(server: Server, dumps: Path) -> str:
 
 
 def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     search = page.get_by_test_id("search")
     search.fill("api:softmax class:origin")
     expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "))
@@ -37,7 +37,7 @@ def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str
 
 
 def test_what_the_list_shows_is_exported(page: Page, address: str) -> None:
-    page.goto(f"{address}?q=api%3Asoftmax+class%3Aorigin")
+    show(page, f"{address}?q=api%3Asoftmax+class%3Aorigin")
     expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "))
     page.get_by_test_id("export").click()
     with page.expect_download() as held:
@@ -52,7 +52,7 @@ def test_what_the_list_shows_is_exported(page: Page, address: str) -> None:
 
 
 def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    show(page, known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
     expect(page.get_by_test_id("banner")).to_be_visible()
     search = page.get_by_test_id("search")
     search.fill("rank:0 direction:forward")
@@ -68,7 +68,7 @@ def test_what_is_no_search_is_said_with_place_and_remedy_while_the_list_stays(
     context: BrowserContext, address: str
 ) -> None:
     page = new_page(context)
-    page.goto(address)
+    show(page, address)
     page.get_by_test_id("search").fill("softmax")
     expect(page.get_by_test_id("total")).to_have_text("4 calls match")
     page.get_by_test_id("search").fill("softmax clas:origin")
@@ -96,7 +96,7 @@ SEARCHES = (
 
 
 def test_calls_are_found_by_expression_and_by_what_they_are_made_of(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     for search, count, name in SEARCHES:
         page.get_by_test_id("search").fill(search)
         page.wait_for_function("q => new URLSearchParams(location.search).get('q') === q", arg=search)
@@ -110,7 +110,7 @@ def test_calls_are_found_by_expression_and_by_what_they_are_made_of(page: Page, 
 
 def test_the_fault_of_an_expression_is_said_with_its_place(context: BrowserContext, address: str) -> None:
     page = new_page(context)  # the browser logs the 400
-    page.goto(address)
+    show(page, address)
     page.get_by_test_id("search").fill("gelu /soft(max/")
     refused = page.get_by_test_id("search-refused")
     expect(refused).to_contain_text("a ) is missing")
@@ -119,7 +119,7 @@ def test_the_fault_of_an_expression_is_said_with_its_place(context: BrowserConte
 
 
 def test_the_filter_counts_all_its_entries_by_one_request(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("why")).to_be_visible()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/counts?" in request.url else None)
@@ -137,7 +137,7 @@ def test_the_filter_counts_all_its_entries_by_one_request(page: Page, address: s
 
 
 def test_a_filter_is_kept_under_a_name_and_opened_by_a_click_or_by_its_address(page: Page, address: str) -> None:
-    page.goto(f"{address}?q=softmax&f=class:origin")
+    show(page, f"{address}?q=softmax&f=class:origin")
     expect(page.get_by_test_id("total")).to_have_text("1 call matches")
     page.get_by_test_id("save-filter").click()
     page.get_by_test_id("filter-name").fill("suspect softmax")
@@ -158,8 +158,20 @@ def test_a_filter_is_kept_under_a_name_and_opened_by_a_click_or_by_its_address(p
     expect(page.get_by_test_id("chips")).to_have_count(0)
 
 
+def test_a_filter_that_the_address_brought_is_taken_away_around_the_selected_call(page: Page, address: str) -> None:
+    page.goto(f"{address}?f=class:origin")
+    expect(page.get_by_test_id("total")).to_have_text("1 call matches")
+    expect(page.get_by_test_id("calls").get_by_role("row", selected=True)).to_contain_text(CAUSE)
+    page.get_by_test_id("clear-filter").click()
+    expect(page.get_by_test_id("total")).to_have_text("163 calls")
+    selected = page.get_by_test_id("calls").get_by_role("row", selected=True)
+    expect(selected).to_contain_text(CAUSE)
+    expect(selected).to_be_in_viewport()
+    assert int(str(selected.get_attribute("aria-rowindex"))) > 2
+
+
 def test_the_help_lists_the_terms(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("banner")).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_test_id("search-terms")).to_contain_text("err>1e-2")

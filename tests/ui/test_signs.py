@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import finished, known
+from ui.driving import finished, known, show
 from ui.expecting import expect
 from ui.made import cut_rank, late
 
@@ -23,7 +23,7 @@ def address(server: Server, dumps: Path) -> str:
 
 
 def opened(page: Page, address: str, name: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(name)
     expect(page.get_by_test_id("why")).to_be_visible()
 

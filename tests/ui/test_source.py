@@ -12,7 +12,7 @@ from pipeline.source_run import model_text
 from playwright.sync_api import Locator, Page
 
 from ui.conftest import Server
-from ui.driving import finished, known, ready
+from ui.driving import finished, known, ready, show
 from ui.expecting import expect
 
 CAUSE = "Functional.gelu.1.forward"
@@ -149,7 +149,7 @@ def test_the_ticket_holds_the_line_with_two_around_it(page: Page, differing: str
 
 
 def test_dumps_without_source_say_how_to_get_it(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     none = page.get_by_test_id("source-none")
     expect(none).to_have_text("▸ no source")
     none.press("Enter")
@@ -166,7 +166,7 @@ def test_text_below_a_source_root_is_read_now_and_says_what_is_not_as_it_was(
     file.parent.mkdir(exist_ok=True)
     file.write_text("# moved down\n" + model_text(tanh=False), encoding="utf-8")
     address = finished(server, root.parent / "again", root.parent / "plain")
-    page.goto(f"{address}?n={CAUSE}&s=0&r=0")
+    show(page, f"{address}?n={CAUSE}&s=0&r=0")
     note = page.get_by_test_id("source-note")
     expect(note).to_have_count(1)
     expect(note).to_contain_text(f"Read now from {file}: it may have changed since the run.")

@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Page
 from warm_python import DUMPSCOPE, warm_python
 
 from ui.conftest import Server, new_page
-from ui.driving import ask, finished, known, register, start
+from ui.driving import ask, finished, known, register, show, start
 from ui.expecting import expect
 
 
@@ -85,7 +85,7 @@ def test_a_browser_that_believes_itself_offline_still_reaches_the_server(
 
 
 def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_nan", dumps / "golden"))
+    show(page, known(server, dumps / "target_nan", dumps / "golden"))
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward")
     tree = page.get_by_test_id("tree")
     for name in ("layers.0 (Block)", "mlp (Mlp)"):
@@ -96,7 +96,7 @@ def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dump
 
 def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Server, dumps: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     first = page.get_by_test_id("io").locator("tbody").first
     expect(first).to_have_attribute("data-verdict", "no")
     expect(page.locator("[data-plot] .trace").first).to_be_attached()  # below it, and takes its room when it is drawn
@@ -142,7 +142,7 @@ def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
     command = [warm_python(DUMPSCOPE), "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     assert told.stdout.startswith(says)
-    page.goto(known(server, dumps / target, dumps / golden))
+    show(page, known(server, dumps / target, dumps / golden))
     expect(page.get_by_test_id("banner")).to_contain_text(says)
 
 
@@ -208,7 +208,7 @@ def test_no_control_stands_alone_in_a_row_of_a_narrow_header(
 ) -> None:
     page = page_in(language)
     page.set_viewport_size({"width": min(NARROW), "height": 844})
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     expect(page.locator("html")).to_have_attribute("lang", language[:2])
     controls = [page.get_by_test_id(name) for name in ("help", "language", "mode", "policy", "export")]
     for width, rows in NARROW.items():

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page
 
 from ui.conftest import Server
-from ui.driving import go_on, known
+from ui.driving import choose, go_on, known, show
 from ui.expecting import expect, noticing
 
 WEIGHT = "Functional.linear.6.forward"
@@ -33,7 +33,7 @@ def selected(page: Page, name: str) -> None:
 
 
 def test_one_origin_folds_the_list_to_a_line_that_opens_it(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     fold = page.get_by_test_id("suspects-fold")
     expect(fold).to_contain_text("Suspects: 1 origin, 1 amplifier, 1 steep rise")
     expect(fold).to_have_attribute("aria-expanded", "false")
@@ -49,7 +49,7 @@ def test_one_origin_folds_the_list_to_a_line_that_opens_it(page: Page, address: 
 
 
 def test_a_row_says_who_where_how_much_and_why_and_is_selected_by_click_and_key(page: Page, address: str) -> None:
-    page.goto(f"{address}?sus=1")
+    show(page, f"{address}?sus=1")
     row = rows(page).nth(1)
     expect(row).to_contain_text(re.compile(r"^2.*amplifier"))
     for text in (SECOND, "layers.1.ln2.LayerNorm", "models.py:28", "1.9%", "51%", "×26.2", "26.2 times larger"):
@@ -73,7 +73,7 @@ def test_a_row_says_who_where_how_much_and_why_and_is_selected_by_click_and_key(
 
 
 def test_n_walks_the_list_from_the_origin_on_and_says_which_of_how_many(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("suspects-fold")).to_be_visible()
     selected(page, WEIGHT)
     for number, name in ((2, SECOND), (3, STEEP), (1, WEIGHT)):
@@ -94,7 +94,7 @@ def test_n_walks_the_list_from_the_origin_on_and_says_which_of_how_many(page: Pa
 
 
 def test_a_single_suspect_has_no_next_one(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_extra_op", dumps / "golden"))
+    show(page, known(server, dumps / "target_extra_op", dumps / "golden"))
     selected(page, WEIGHT)
     expect(page.get_by_test_id("suspects")).to_have_count(0)  # the banner says all of it
     with noticing(page, "no other suspect"):
@@ -102,7 +102,7 @@ def test_a_single_suspect_has_no_next_one(page: Page, server: Server, dumps: Pat
 
 
 def test_the_strip_carries_the_numbers_and_a_click_selects(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     marks = page.get_by_test_id("strip-mark")
     expect(marks).to_have_text(["1", "2", "3"])
     places = [mark.bounding_box() or {} for mark in marks.all()]
@@ -114,7 +114,7 @@ def test_the_strip_carries_the_numbers_and_a_click_selects(page: Page, address: 
 
 
 def test_what_inherits_a_suspect_is_tinted_on_strip_and_tree(page: Page, address: str) -> None:
-    page.goto(f"{address}?sus=1")
+    show(page, f"{address}?sus=1")
     slider, tree = page.get_by_test_id("strip").get_by_role("slider"), page.get_by_test_id("tree")
     expect(slider).to_have_attribute("data-tinted", "114")  # as many as the banner says it explains
     expect(page.get_by_test_id("strip")).to_contain_text(f"114 calls inherit the difference of {WEIGHT}")
@@ -131,14 +131,14 @@ def test_what_inherits_a_suspect_is_tinted_on_strip_and_tree(page: Page, address
     expect(page.get_by_test_id("strip")).to_contain_text(f"calls inherit the difference of {SECOND}")
     page.mouse.move(700, 600)
     expect(slider).to_have_attribute("data-tinted", "114")
-    page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True).click()
+    choose(page, "Torch.matmul.3.forward")
     selected(page, "Torch.matmul.3.forward")
     expect(slider).not_to_have_attribute("data-tinted", re.compile(r".*"))
     expect(tree.locator("[data-reached]")).to_have_count(0)
 
 
 def test_two_runs_that_agree_have_no_list(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "golden", dumps / "golden"))
+    show(page, known(server, dumps / "golden", dumps / "golden"))
     expect(page.get_by_test_id("no-origin")).to_be_visible()
     expect(page.get_by_test_id("calls").locator("[data-name]").first).to_be_visible()
     expect(page.get_by_test_id("suspects")).to_have_count(0)
@@ -146,7 +146,7 @@ def test_two_runs_that_agree_have_no_list(page: Page, server: Server, dumps: Pat
 
 
 def test_behind_a_nan_it_is_said_that_nothing_can_be_judged(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_fault_bwd", dumps / "target_nan"))
+    show(page, known(server, dumps / "target_fault_bwd", dumps / "target_nan"))
     expect(page.get_by_test_id("suspects-fold")).to_contain_text("1 origin")
     blind = page.get_by_test_id("suspects-blind")
     expect(blind).to_contain_text("what lies behind the NaN or infinity cannot be judged")
@@ -156,7 +156,7 @@ def test_behind_a_nan_it_is_said_that_nothing_can_be_judged(page: Page, server: 
 
 
 def test_a_suspect_of_another_rank_names_its_place_and_leads_there(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden") + "?s=0&r=0&sus=1")
+    show(page, known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden") + "?s=0&r=0&sus=1")
     first = rows(page).first
     expect(first).to_contain_text("step 0 · rank 1")
     first.click()
@@ -173,7 +173,7 @@ def test_both_languages_have_it(
     page_in: Callable[[str], Page], address: str, language: str, texts: tuple[str, ...]
 ) -> None:
     page = page_in(language)
-    page.goto(f"{address}?sus=1")
+    show(page, f"{address}?sus=1")
     expect(rows(page)).to_have_count(3)
     for text in texts:
         expect(page.get_by_test_id("suspects")).to_contain_text(text)
@@ -181,7 +181,7 @@ def test_both_languages_have_it(
 
 def test_on_a_narrow_screen_rows_wrap_and_nothing_is_wider_than_it(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 720, "height": 844})
-    page.goto(f"{address}?sus=1")
+    show(page, f"{address}?sus=1")
     row = rows(page).nth(1)
     for width in (720, 390):
         page.set_viewport_size({"width": width, "height": 844})
@@ -196,7 +196,7 @@ def test_on_a_narrow_screen_rows_wrap_and_nothing_is_wider_than_it(page: Page, a
 def test_the_selected_call_is_explained_in_one_paragraph_without_a_click(
     page: Page, server: Server, dumps: Path
 ) -> None:
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     why = page.get_by_test_id("why")
     for text in (
         "Both inputs are equal.",
@@ -210,7 +210,7 @@ def test_the_selected_call_is_explained_in_one_paragraph_without_a_click(
 
 def test_the_explanation_is_copied_as_the_text_of_a_ticket(page: Page, address: str) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{address}?s=0&r=0&n={SECOND}")
+    show(page, f"{address}?s=0&r=0&n={SECOND}")
     expect(page.get_by_test_id("why")).to_contain_text("Its input differs by 194 times the floor.")
     page.get_by_test_id("copy-ticket").get_by_role("button").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('## '))")
@@ -231,7 +231,7 @@ def test_chinese_readers_get_the_explanation_and_the_ticket_in_chinese(
     page_in: Callable[[str], Page], address: str
 ) -> None:
     page = page_in("zh-CN")
-    page.goto(f"{address}?s=0&r=0&n={SECOND}")
+    show(page, f"{address}?s=0&r=0&n={SECOND}")
     why = page.get_by_test_id("why")
     expect(why).to_contain_text("其输入不同，差异为容差的 194 倍。")
     expect(why).to_contain_text("之后有 79 次调用继承了该差异，首个为 Tensor.__add__.3.backward。")

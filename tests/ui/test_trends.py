@@ -11,13 +11,13 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from ui.conftest import PATIENCE, Server
-from ui.driving import ask, finished, known
+from ui.driving import ask, finished, known, show
 from ui.expecting import expect
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "target_fault", dumps / "golden")
-    page.goto(f"{address}?do=trends")
+    show(page, f"{address}?do=trends")
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("row").nth(1)).to_be_visible()
     trends.get_by_placeholder("Search modules").fill("ln1")

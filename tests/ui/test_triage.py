@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import PATIENCE, Server, new_page
-from ui.driving import compare, known
+from ui.driving import choose, compare, known, show
 from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
@@ -43,7 +43,7 @@ def test_two_dumps_are_registered_picked_and_compared_on_the_page(page: Page, se
 
 def test_name_reason_stack_and_plot_are_in_view_at_1280x800_in_light_and_dark(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(address)
+    show(page, address)
     themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     for theme in themes:
         page.emulate_media(color_scheme=theme)
@@ -58,9 +58,9 @@ def test_name_reason_stack_and_plot_are_in_view_at_1280x800_in_light_and_dark(pa
 
 
 def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     other = "Torch.matmul.3.forward"
-    page.get_by_test_id("calls").get_by_text(other, exact=True).click()
+    choose(page, other)
     expect(page.get_by_test_id("selected-name")).to_contain_text(other)
     expect(page).to_have_url(re.compile(r"[?&]n=Torch\.matmul\.3\.forward"))
     page.reload()
@@ -68,7 +68,7 @@ def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: 
 
 
 def test_the_tree_has_words_for_its_numbers_and_marks_and_a_click_selects(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     tree = page.get_by_test_id("tree")
     # Its numbers have words for those who hear them.
     heir = r" inherits the difference of Functional\.softmax\.1\.forward$"
@@ -87,7 +87,7 @@ def test_the_tree_has_words_for_its_numbers_and_marks_and_a_click_selects(page: 
 
 
 def test_every_plot_draws_has_words_and_fills_the_place_it_is_given(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     for tab in ("api", "order", "hist", "error"):
         page.get_by_test_id(f"plot-{tab}").click()
@@ -130,7 +130,7 @@ def test_another_policy_judges_again_and_keeps_the_origin(page: Page, server: Se
 
 
 def test_keys_walk_the_calls_but_not_while_a_field_has_the_focus(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.get_by_test_id("search").first.click()
     page.keyboard.type("jjj")
@@ -163,7 +163,7 @@ TAB = "document.querySelector('[role=tab][aria-selected=true]').textContent"
 
 
 def test_the_first_frame_after_a_key_shows_what_it_selects(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.locator("[data-plot][data-drawn]")).to_be_visible()
     for key, shown in (("j", SELECTED), ("j", NAMED), ("5", TAB), ("k", SELECTED), ("3", TAB)):
         assert page.evaluate(BEFORE_A_FRAME, [key, shown]), key
@@ -200,7 +200,7 @@ def test_a_key_has_the_style_of_few_elements_found_again(page: Page, context: Br
 
 
 def test_keys_act_as_soon_as_a_dialog_is_closed(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     for key, dialog in (("t", "policy"), ("M", "matches"), ("a", "assist")):
         page.keyboard.press(key)
@@ -211,7 +211,7 @@ def test_keys_act_as_soon_as_a_dialog_is_closed(page: Page, address: str) -> Non
 
 
 def test_keys_open_and_close_the_tree_go_back_to_the_origin_and_export(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     tree = page.get_by_test_id("tree")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("stack-target")).to_be_visible()
@@ -238,7 +238,7 @@ def test_agreement_is_said_with_its_coverage(page: Page, server: Server, dumps: 
 
 
 def test_a_call_without_partner_shows_the_evidence_of_its_origin(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    show(page, known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.__add__.0.forward")
     expect(page.get_by_test_id("why")).to_contain_text("exists only in the target")
     expect(page.get_by_test_id("figure").locator(".main-svg").first).to_be_visible()

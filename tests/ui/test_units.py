@@ -8,16 +8,16 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
-from ui.driving import known
+from ui.driving import choose, known, show
 from ui.expecting import expect
 from ui.made import in_micro_steps
 
 
 def test_the_selection_is_kept_from_rank_to_rank(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    show(page, known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
     name = page.get_by_test_id("selected-name")
     expect(name).to_contain_text("Tensor.__add__.0.forward")
-    page.get_by_test_id("calls").get_by_text("Functional.layer_norm.0.forward", exact=True).click()
+    choose(page, "Functional.layer_norm.0.forward")
     expect(page).to_have_url(re.compile(r"[?&]r=1\b"))
     page.locator("body").press("[")
     expect(page).to_have_url(re.compile(r"[?&]r=0\b"))
@@ -36,7 +36,7 @@ def test_two_people_look_at_one_result_and_neither_moves_the_other(
 ) -> None:
     address = known(server, dumps / "target_fault", dumps / "golden")
     other = new_page(context)
-    page.goto(f"{address}?f=class:origin")
+    show(page, f"{address}?f=class:origin")
     other.goto(f"{address}?q=layer_norm")
     for person, shown in ((page, "1 call"), (other, "10 calls")):
         expect(person.get_by_test_id("total")).to_contain_text(shown)
@@ -53,7 +53,7 @@ def test_two_people_look_at_one_result_and_neither_moves_the_other(
 
 
 def test_the_selection_is_kept_from_step_to_step(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(known(server, dumps / "target_fault", dumps / "golden"))
+    show(page, known(server, dumps / "target_fault", dumps / "golden"))
     name = page.get_by_test_id("selected-name")
     expect(name).to_contain_text("Functional.softmax.1.forward")
     page.locator("body").press("}")
@@ -96,7 +96,7 @@ def test_a_later_step_says_that_its_fault_is_the_same_as_in_the_first_one(
 
 def test_an_address_with_a_rank_that_is_not_there_opens_one_that_is(page: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
-    page.goto(f"{address}?s=7&r=9&n=Functional.gelu.0.forward")
+    show(page, f"{address}?s=7&r=9&n=Functional.gelu.0.forward")
     expect(page).to_have_url(re.compile(r"[?&]s=0&r=0\b"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.0.forward")
     expect(page.get_by_test_id("calls").get_by_text("Functional.gelu.0.forward", exact=True)).to_be_visible()
@@ -104,7 +104,7 @@ def test_an_address_with_a_rank_that_is_not_there_opens_one_that_is(page: Page, 
 
 def test_the_list_is_limited_to_a_micro_step(page: Page, server: Server, generated: Path, dumps: Path) -> None:
     sides = [in_micro_steps(dumps / side, generated / "micro_steps" / side) for side in ("stat_fault", "stat_golden")]
-    page.goto(known(server, sides[0], sides[1]))
+    show(page, known(server, sides[0], sides[1]))
     page.get_by_test_id("filter").click()
     entry = page.get_by_test_id("filter-micro-1")
     count = int(re.sub(r"\D", "", entry.inner_text().removeprefix("Micro-step 1")))

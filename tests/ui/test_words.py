@@ -35,7 +35,7 @@ from dumpscope.plots.tensor.value_map import value_map_data, value_map_figure
 from dumpscope.readers.file_type import KINDS
 from dumpscope.texts import catalogue
 from ui.conftest import Server
-from ui.driving import ask, go_on, known, ready, start
+from ui.driving import ask, go_on, known, ready, show, start
 from ui.expecting import expect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,7 +196,7 @@ def assert_no_english(page: Page, screen: str) -> None:
 def test_a_chinese_reader_is_told_everything_in_chinese(
     chinese: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
-    chinese.goto(known(server, dumps / target, dumps / golden))
+    show(chinese, known(server, dumps / target, dumps / golden))
     expect(chinese.get_by_test_id("reason")).to_contain_text(says)
     for plot in ("hist", "pair", "api", "map", "order", "apis", "error", "runs"):
         chinese.get_by_test_id(f"plot-{plot}").click()
@@ -213,7 +213,7 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
 
 def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
     address = known(server, dumps / "target_fault", dumps / "golden")
-    chinese.goto(address)
+    show(chinese, address)
     for dialog in ("match", "matches", "trends"):
         go_on(chinese, f"{address}?do={dialog}")
         expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE)

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, or_, select, update
@@ -307,16 +308,7 @@ def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> byt
 
     Raises NotFoundError where there is no such comparison.
     """
-    sides = [tables.dump.alias(), tables.dump.alias()]
-    columns = [column for side in sides for column in (side.c.owned, side.c.name, side.c.path)]
-    found = (
-        select(*columns)
-        .select_from(tables.comparison)
-        .join(sides[0], sides[0].c.serial == tables.comparison.c.target)
-        .join(sides[1], sides[1].c.serial == tables.comparison.c.golden)
-        .where(comparison)
-    )
-    row = connection.execute(found).one_or_none()
+    row = connection.execute(_select_dumps().where(comparison)).one_or_none()
     if row is None:
         raise NotFoundError(say("index.no_such_comparison"), hint=say("index.get_api_comparisons_lists_them"))
     named = [f"upload {name}" if owned else f"folder {path}" for owned, name, path in (row[:3], row[3:])]
@@ -429,7 +421,22 @@ def _number(value: Any) -> Any:
     return NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
+@cache
+def _select_dumps() -> Select[Any]:
+    """What the two dumps of comparisons are."""
+    sides = [tables.dump.alias(), tables.dump.alias()]
+    columns = [column for side in sides for column in (side.c.owned, side.c.name, side.c.path)]
+    return (
+        select(*columns)
+        .select_from(tables.comparison)
+        .join(sides[0], sides[0].c.serial == tables.comparison.c.target)
+        .join(sides[1], sides[1].c.serial == tables.comparison.c.golden)
+    )
+
+
+@cache
 def _select() -> Select[Any]:
+    """Comparisons with the names of their dumps. Made once: the columns of an alias take longer to make than a row to read."""
     target, golden = tables.dump.alias("target_dump"), tables.dump.alias("golden_dump")
     reference = tables.dump.alias("reference_dump")
     return (

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Select, delete, func, insert as insert_row, select, update
@@ -208,7 +209,9 @@ def _partner(connection: Connection, dump: int, partner: str | None) -> int | No
     return other
 
 
+@cache
 def _select() -> Select[Any]:
+    """Watches with their dumps and comparison; made once, as that of comparisons is."""
     dump, partner = tables.dump.alias("watched_dump"), tables.dump.alias("partner_dump")
     return (
         select(

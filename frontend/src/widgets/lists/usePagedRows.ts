@@ -2,7 +2,14 @@
  * A list of any length with rows by position: only the visible pages are loaded, wherever the user jumps.
  * The selected row is searched on the server unless it is loaded already.
  */
-import { keepPreviousData, type QueryClient, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import {
+  hashKey,
+  keepPreviousData,
+  type QueryClient,
+  useQueries,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import { PAGE_ROWS } from "../../api/records";
@@ -200,7 +207,10 @@ function pagesIn([first, last]: readonly [number, number], total: number): numbe
 
 /** Place of a row among those that are here, -1 where it is not. */
 function placeAmong<R>(client: QueryClient, source: Source<R>, name: string): number {
-  for (const [key, page] of client.getQueriesData<Rows<R>>({ queryKey: [...source.key, "at"] })) {
+  const queryKey = [...source.key, "at"];
+  const own = hashKey(queryKey);
+  for (const [key, page] of client.getQueriesData<Rows<R>>({ queryKey })) {
+    if (hashKey(key.slice(0, -1)) !== own) continue; // of a list with a filter, which has all that this key has and more
     const index = page?.rows.findIndex((row) => source.nameOf(row) === name) ?? -1;
     if (index >= 0) return Number(key.at(-1)) * PAGE_ROWS + index;
   }

@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Group, Modal, SegmentedControl, Select, Tooltip } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { ActionIcon, Button, Group, Modal, SegmentedControl, Select } from "@mantine/core";
+import { type FormEvent, type MouseEvent, useState } from "react";
 import { useDumps } from "../../api/records";
 import type { Dump, WatchSide } from "../../api/types";
 import { useWatch } from "../../api/watches";
@@ -8,16 +8,21 @@ import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
 import { Failure } from "../basic/States";
 import { useDebounced } from "../basic/useDebounced";
+import { useOpener } from "../late/useOpener";
 import classes from "./Watch.module.css";
 
 /** Begins the watch on the folder of a dump, or changes what it is compared with. An uploaded dump has no folder that grows. */
 export function WatchButton({ dump, words = false }: { dump: Dump; words?: boolean }) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState(false);
+  const remember = useOpener(opened);
   if (dump.uploaded) return null;
   const watch = dump.watch ?? null;
   const label = t(watch ? "watch.settings" : "watch.startOf", { name: dump.name });
-  const open = () => setOpened(true);
+  const open = (click: MouseEvent<HTMLElement>) => {
+    remember(click);
+    setOpened(true);
+  };
   return (
     <>
       {words ? (
@@ -25,27 +30,28 @@ export function WatchButton({ dump, words = false }: { dump: Dump; words?: boole
           {t("watch.start")}
         </Button>
       ) : (
-        <Tooltip label={watch ? label : t("watch.start")}>
-          <ActionIcon
-            size="sm"
-            aria-label={label}
-            variant={watch ? "light" : undefined}
-            onClick={open}
-            data-testid="open-watch"
-          >
-            <Icon name="eye" size={13} />
-          </ActionIcon>
-        </Tooltip>
+        <ActionIcon
+          size="sm"
+          title={watch ? label : t("watch.start")}
+          aria-label={label}
+          variant={watch ? "light" : undefined}
+          onClick={open}
+          data-testid="open-watch"
+        >
+          <Icon name="eye" size={13} />
+        </ActionIcon>
       )}
-      <Modal
-        opened={opened}
-        onClose={() => setOpened(false)}
-        title={t("watch.title", { name: dump.name })}
-        closeButtonProps={{ "aria-label": t("app.close") }}
-        styles={{ title: { overflowWrap: "anywhere" } }}
-      >
-        {opened && <WatchForm dump={dump} onClose={() => setOpened(false)} />}
-      </Modal>
+      {opened && (
+        <Modal
+          opened
+          onClose={() => setOpened(false)}
+          title={t("watch.title", { name: dump.name })}
+          closeButtonProps={{ "aria-label": t("app.close") }}
+          styles={{ title: { overflowWrap: "anywhere" } }}
+        >
+          <WatchForm dump={dump} onClose={() => setOpened(false)} />
+        </Modal>
+      )}
     </>
   );
 }

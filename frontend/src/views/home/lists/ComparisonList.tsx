@@ -1,4 +1,5 @@
 import { Progress } from "@mantine/core";
+import { memo, useMemo } from "react";
 import { useJob } from "../../../api/jobs";
 import { useComparisons } from "../../../api/records";
 import type { Comparison } from "../../../api/types";
@@ -16,9 +17,24 @@ import { FirstSteps } from "./FirstSteps";
 import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
 
-export function ComparisonList() {
+export const ComparisonList = memo(function ComparisonList() {
   const { t, language } = useTranslation();
-  const columns: Column<Comparison>[] = [
+  const columns = useMemo(() => columnsIn(t, language), [t, language]);
+  return (
+    <RecordList
+      title={t("home.comparisons")}
+      searchLabel={t("home.searchComparisons")}
+      testId="comparisons"
+      useRows={useComparisons}
+      columns={columns}
+      action={<NotifyButton />}
+      empty={<FirstSteps />}
+    />
+  );
+});
+
+function columnsIn(t: Translate, language: string): Column<Comparison>[] {
+  return [
     { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
     {
       key: "verdict",
@@ -41,17 +57,6 @@ export function ComparisonList() {
       cell: (row) => <RowActions noun="comparisons" id={row.id} name={row.name} label={shownName(t, row)} />,
     },
   ];
-  return (
-    <RecordList
-      title={t("home.comparisons")}
-      searchLabel={t("home.searchComparisons")}
-      testId="comparisons"
-      useRows={useComparisons}
-      columns={columns}
-      action={<NotifyButton />}
-      empty={<FirstSteps />}
-    />
-  );
 }
 
 /** A default name of the server is translated; a name given by a user is shown as it is. */

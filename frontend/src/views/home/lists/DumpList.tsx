@@ -1,11 +1,12 @@
 import { Button, Tooltip } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { memo, type ReactNode, useMemo, useState } from "react";
 import { useDumps } from "../../../api/records";
 import type { Dump, ListOrder } from "../../../api/types";
 import { useWatches } from "../../../api/watches";
 import { formatMoment } from "../../../base/numbers/dates";
 import { formatBytes, formatCount, formatRuns } from "../../../base/numbers/format";
 import { sayProblem } from "../../../texts/serverTexts";
+import type { Translate } from "../../../texts/translation";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
@@ -22,11 +23,52 @@ function useWatchedDumps(query: string, order: ListOrder) {
   return useDumps(query, order, true);
 }
 
-export function DumpList({ picked, onPick }: SidePicking) {
+export const DumpList = memo(function DumpList({ picked, onPick }: SidePicking) {
   const { t, language } = useTranslation();
   const [only, setOnly] = useState(false);
   const watches = useWatches().data?.total ?? 0;
-  const columns: Column<Dump>[] = [
+  const columns = useMemo(() => columnsIn(t, language, { picked, onPick }), [t, language, picked, onPick]);
+  return (
+    <RecordList
+      title={t("home.dumps")}
+      searchLabel={t("home.searchDumps")}
+      testId="dumps"
+      useRows={only && watches > 0 ? useWatchedDumps : useDumps}
+      columns={columns}
+      action={
+        <>
+          {watches > 0 && (
+            <Tooltip label={t("watch.onlyHint")}>
+              <button
+                type="button"
+                className={`plain ${classes.side}`}
+                aria-pressed={only}
+                onClick={() => setOnly(!only)}
+                data-testid="only-watched"
+              >
+                {t("watch.only")} {formatCount(watches)}
+              </button>
+            </Tooltip>
+          )}
+          {picked.target && picked.golden && (
+            <Button type="submit" form={COMPARE_FORM} size="compact-xs">
+              {t("home.compareBoth", { target: picked.target.name, golden: picked.golden.name })}
+            </Button>
+          )}
+        </>
+      }
+      empty={
+        <>
+          {t("home.noDumps")}
+          <pre>dumpscope serve --root /path/to/dumps</pre>
+        </>
+      }
+    />
+  );
+});
+
+function columnsIn(t: Translate, language: string, { picked, onPick }: SidePicking): Column<Dump>[] {
+  return [
     { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
     {
       key: "pick",
@@ -65,43 +107,6 @@ export function DumpList({ picked, onPick }: SidePicking) {
       ),
     },
   ];
-  return (
-    <RecordList
-      title={t("home.dumps")}
-      searchLabel={t("home.searchDumps")}
-      testId="dumps"
-      useRows={only && watches > 0 ? useWatchedDumps : useDumps}
-      columns={columns}
-      action={
-        <>
-          {watches > 0 && (
-            <Tooltip label={t("watch.onlyHint")}>
-              <button
-                type="button"
-                className={`plain ${classes.side}`}
-                aria-pressed={only}
-                onClick={() => setOnly(!only)}
-                data-testid="only-watched"
-              >
-                {t("watch.only")} {formatCount(watches)}
-              </button>
-            </Tooltip>
-          )}
-          {picked.target && picked.golden && (
-            <Button type="submit" form={COMPARE_FORM} size="compact-xs">
-              {t("home.compareBoth", { target: picked.target.name, golden: picked.golden.name })}
-            </Button>
-          )}
-        </>
-      }
-      empty={
-        <>
-          {t("home.noDumps")}
-          <pre>dumpscope serve --root /path/to/dumps</pre>
-        </>
-      }
-    />
-  );
 }
 
 /** A fact about a dump; no zero is shown for what is not known yet, or never will be. */

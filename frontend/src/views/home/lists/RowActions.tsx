@@ -1,10 +1,11 @@
-import { ActionIcon, Button, Group, Modal, TextInput, Tooltip } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { ActionIcon, Button, Group, Modal, TextInput } from "@mantine/core";
+import { type FormEvent, type MouseEvent, useState } from "react";
 import { useDelete, useRename } from "../../../api/changes";
 import type { Noun } from "../../../api/records";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
+import { useOpener } from "../../../widgets/late/useOpener";
 import classes from "../HomeView.module.css";
 
 interface RowActionsProps {
@@ -15,83 +16,99 @@ interface RowActionsProps {
   label?: string;
 }
 
-/** Rename and delete, the second only after a question. */
+/** Rename and delete, the second only after a question. A list has a hundred of them: the dialogs are there while they are open. */
 export function RowActions({ noun, id, name, label = name }: RowActionsProps) {
   const { t } = useTranslation();
   const [dialog, setDialog] = useState<"rename" | "delete" | null>(null);
-  const [text, setText] = useState(name);
-  const rename = useRename(noun);
-  const remove = useDelete(noun);
-  const close = () => {
-    setDialog(null);
-    rename.reset();
-    remove.reset();
-  };
-  const save = (event: FormEvent) => {
-    event.preventDefault();
-    if (text.trim()) rename.mutate({ id, name: text.trim() }, { onSuccess: close });
+  const remember = useOpener(dialog !== null);
+  const close = () => setDialog(null);
+  const opening = (which: "rename" | "delete") => (click: MouseEvent<HTMLElement>) => {
+    remember(click);
+    setDialog(which);
   };
   return (
     <span className={classes.actions}>
-      <Tooltip label={t("app.rename")}>
-        <ActionIcon
-          size="sm"
-          aria-label={`${t("app.rename")}: ${label}`}
-          onClick={() => {
-            setText(name);
-            setDialog("rename");
-          }}
-        >
-          <Icon name="pencil" size={12} />
-        </ActionIcon>
-      </Tooltip>
-      <Tooltip label={t("app.delete")}>
-        <ActionIcon size="sm" aria-label={`${t("app.delete")}: ${label}`} onClick={() => setDialog("delete")}>
-          <Icon name="trash" size={12} />
-        </ActionIcon>
-      </Tooltip>
-      <Modal
-        opened={dialog === "rename"}
-        onClose={close}
+      <ActionIcon
+        size="sm"
         title={t("app.rename")}
-        closeButtonProps={{ "aria-label": t("app.close") }}
+        aria-label={`${t("app.rename")}: ${label}`}
+        onClick={opening("rename")}
       >
-        <form onSubmit={save}>
-          <TextInput
-            aria-label={t("home.columns.name")}
-            value={text}
-            data-autofocus
-            onChange={(event) => setText(event.currentTarget.value)}
-          />
-          {rename.error && <Failure problem={rename.error} />}
-          <Group justify="flex-end" mt="sm">
-            <Button variant="default" onClick={close}>
-              {t("app.cancel")}
-            </Button>
-            <Button type="submit" loading={rename.isPending} disabled={text.trim() === ""}>
-              {t("app.save")}
-            </Button>
-          </Group>
-        </form>
-      </Modal>
-      <Modal
-        opened={dialog === "delete"}
-        onClose={close}
-        title={t(noun === "dumps" ? "home.deleteDump" : "home.deleteComparison", { name: label })}
-        closeButtonProps={{ "aria-label": t("app.close") }}
-        styles={{ title: { overflowWrap: "anywhere" } }}
+        <Icon name="pencil" size={12} />
+      </ActionIcon>
+      <ActionIcon
+        size="sm"
+        title={t("app.delete")}
+        aria-label={`${t("app.delete")}: ${label}`}
+        onClick={opening("delete")}
       >
-        <p className="dim">{t("home.deleteHint")}</p>
-        {remove.error && <Failure problem={remove.error} />}
+        <Icon name="trash" size={12} />
+      </ActionIcon>
+      {dialog === "rename" && <RenameDialog noun={noun} id={id} name={name} onClose={close} />}
+      {dialog === "delete" && <DeleteDialog noun={noun} id={id} name={label} onClose={close} />}
+    </span>
+  );
+}
+
+interface DialogProps {
+  noun: Noun;
+  id: string;
+  name: string;
+  onClose: () => void;
+}
+
+function RenameDialog({ noun, id, name, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState(name);
+  const rename = useRename(noun);
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    if (text.trim()) rename.mutate({ id, name: text.trim() }, { onSuccess: onClose });
+  };
+  return (
+    <Modal opened onClose={onClose} title={t("app.rename")} closeButtonProps={{ "aria-label": t("app.close") }}>
+      <form onSubmit={save}>
+        <TextInput
+          aria-label={t("home.columns.name")}
+          value={text}
+          data-autofocus
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        {rename.error && <Failure problem={rename.error} />}
         <Group justify="flex-end" mt="sm">
-          <Button variant="default" onClick={close} data-autofocus>
+          <Button variant="default" onClick={onClose}>
             {t("app.cancel")}
           </Button>
-          <Button color="red" loading={remove.isPending} onClick={() => remove.mutate(id, { onSuccess: close })}>
-            {t("app.delete")}
+          <Button type="submit" loading={rename.isPending} disabled={text.trim() === ""}>
+            {t("app.save")}
           </Button>
         </Group>
-      </Modal>
-    </span>
+      </form>
+    </Modal>
+  );
+}
+
+function DeleteDialog({ noun, id, name, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const remove = useDelete(noun);
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={t(noun === "dumps" ? "home.deleteDump" : "home.deleteComparison", { name })}
+      closeButtonProps={{ "aria-label": t("app.close") }}
+      styles={{ title: { overflowWrap: "anywhere" } }}
+    >
+      <p className="dim">{t("home.deleteHint")}</p>
+      {remove.error && <Failure problem={remove.error} />}
+      <Group justify="flex-end" mt="sm">
+        <Button variant="default" onClick={onClose} data-autofocus>
+          {t("app.cancel")}
+        </Button>
+        <Button color="red" loading={remove.isPending} onClick={() => remove.mutate(id, { onSuccess: onClose })}>
+          {t("app.delete")}
+        </Button>
+      </Group>
+    </Modal>
   );
 }
