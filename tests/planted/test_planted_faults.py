@@ -91,7 +91,7 @@ def test_a_run_that_was_broken_off_ends_with_the_same_pairs_as_one_of_its_seed_t
     begun = make("broken", 1)
     unfinished = tmp_path / "broken" / "group1" / "first"
     unfinished.mkdir(parents=True)
-    whole = make("broken", 2)
+    whole = make("broken", 3)
     assert whole.startswith(begun)
     assert whole != begun
-    assert whole == make("other", 2)
+    assert whole == make("other", 3)
