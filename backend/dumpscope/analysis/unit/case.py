@@ -27,7 +27,7 @@ class StepEnd:
     """What is kept of a unit when its step is over.
 
     noise: largest finite score of the unit; gradients: recorded and compared
-    lifted: names of the parameters whose gradients are pure rounding
+    lifted: names of the parameters whose gradients are pure rounding; updates: see learned_noise.find_updates
     gradient: the first node whose gradient differs, in any bit, after a forward that does not; "" where there is none
     """
 
@@ -36,6 +36,7 @@ class StepEnd:
     gradients: bool
     gradient: str
     lifted: frozenset[str] = frozenset()
+    updates: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

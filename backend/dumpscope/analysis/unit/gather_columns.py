@@ -53,7 +53,9 @@ def gather_columns(
     """
     names, labels, kind, direction = name_nodes(target, golden, pairs)
     score = _drop_lone_hashes(context, facts, opinions.score)
-    score = score * find_left_over(context, facts, names, kind, direction)
+    bent = noise.may_bend(labels, kind)
+    flips = noise.find_flips(context, facts, score, names, bent, direction, bulk)
+    score = score * flips * find_left_over(context, facts, names, kind, direction)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
     own_in = _worst(context, score, ~output & tensor)
@@ -100,7 +102,7 @@ def gather_columns(
         weights = _worst(context, score, weight)
         weights = saved.add_to(weights, weights, unknown=np.nan)
         worst = np.fmax(own_data, out_score)
-        threshold = noise.find_thresholds(context, worst, weights, own_in, labels, backward, bulk)
+        threshold = noise.find_thresholds(context, worst, weights, own_in, bent, backward, bulk)
         growth = noise.find_growth(context, weights)
     return NodeColumns(
         kind=kind,

@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
-from dumpscope.domain.records import Float64, RankDump
+from dumpscope.domain.records import Bool, Float64, Kind, RankDump, Role
 from dumpscope.domain.run import Run
 from dumpscope.verdict.rules import CODES
 
@@ -22,6 +23,8 @@ MEASURED: Final = tuple(CODES[rule] for rule in ("T-2", "M-2"))
 _HALF: Final = ("torch.bfloat16", "torch.float16")
 _COMMON: Final = 0.1
 """Share of tensors from which on a dtype is in common use, as for floors."""
+_FEW: Final = 1 / 3
+"""Share of what an optimizer made that may be steps of elements which are pure rounding."""
 _KERNELS: Final = ("threads", "cpu_capability")
 """Numbers of a run by which a processor's kernels add in another order."""
 
@@ -57,12 +60,44 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         wrong = np.zeros(len(columns), bool)
         wrong[context.pair[bad & ~excused & case.received]] = True
         excused &= ~wrong[context.pair] | (score <= own[context.pair])
+    return _excuse(opinions, excused, "C-2")
+
+
+def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> ItemOpinions:
+    """The opinions with a warning for each No of a vector that an optimizer made of gradients that agree, where most of what it
+    made agrees.
+
+    Some elements of a bias's gradient may be pure rounding, beside others that are not (those of the keys in one bias of queries,
+    keys and values): the gradient agrees, and an optimizer that divides by the size of each element makes a full step of every
+    one. A wrong optimizer shows in all that it made, a wrong learning rate of a group in its matrices, too.
+    named: as for excuse_noise
+    """
+    context, columns = case.context, case.columns
+    bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED) & (case.facts.outcome == Outcome.COMPARED)
+    spoilt = np.zeros(len(columns), bool)
+    spoilt[list(named)] = True
+    spoilt[context.pair[(opinions.verdict == Verdict.NO) & case.received]] = True
+    made = (context.role == Role.OUTPUT) & (context.kind == Kind.TENSOR) & (context.pair >= context.end)
+    made &= np.isfinite(opinions.score) & (context.target >= 0)
+    items = case.target.items
+    vector = np.array([len(shape) <= 1 for shape in items.shapes] + [False])
+    excused = np.zeros(len(context), bool)
+    api = context.api[context.pair]
+    for one in np.unique(api[made & bad]).tolist():
+        rows = np.flatnonzero(made & (api == one))
+        wrong = rows[bad[rows]]
+        if len(wrong) <= _FEW * len(rows) and vector[items.shape[context.target[wrong]]].all():
+            excused[wrong[~spoilt[context.pair[wrong]]]] = True
+    return _excuse(opinions, excused, "C-1")
+
+
+def _excuse(opinions: ItemOpinions, excused: Bool, rule: str) -> ItemOpinions:
     if not excused.any():
         return opinions
     return replace(
         opinions,
         verdict=np.where(excused, int(Verdict.WARNING), opinions.verdict).astype(np.int8),
-        rule=np.where(excused, CODES["C-2"], opinions.rule).astype(np.int8),
+        rule=np.where(excused, CODES[rule], opinions.rule).astype(np.int8),
     )
 
 
@@ -104,17 +139,22 @@ def _kernels(run: Run) -> list[object]:
 
 def excuse_updates(case: Case, opinions: ItemOpinions) -> ItemOpinions:
     """The opinions with a warning for each No of a weight that an optimizer of an earlier step moved by a gradient of pure
-    rounding. The gradient that it gets in this step shows which ones these are."""
+    rounding. The gradient that it gets in this step shows which ones these are, or what the optimizer made in the one before."""
     context, columns = case.context, case.columns
     bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED)
     if not case.history.differs or not bad.any():
         return opinions
     cancels = (opinions.rule == CODES["C-1"]) & (context.pair < context.end)
     sums = {(columns.labels[context.pair[row]], int(context.elements[row])) for row in np.flatnonzero(cancels).tolist()}
-    weights = np.flatnonzero(bad & holds_weight(case.target, context, columns.kind))
-    excused = [
-        row for row in weights.tolist() if (columns.labels[context.pair[row]], int(context.elements[row])) in sums
-    ]
-    verdict, rule = opinions.verdict.copy(), opinions.rule.copy()
-    verdict[excused], rule[excused] = int(Verdict.WARNING), CODES["C-1"]
-    return replace(opinions, verdict=verdict, rule=rule)
+    made = case.history.before.updates if case.history.before is not None else frozenset()
+    codes = identify(context).tolist()
+    excused = np.zeros(len(context), bool)
+    for row in np.flatnonzero(bad & holds_weight(case.target, context, columns.kind)).tolist():
+        excused[row] = codes[row] in made or (columns.labels[context.pair[row]], int(context.elements[row])) in sums
+    return _excuse(opinions, excused, "C-1")
+
+
+def find_updates(context: Context, opinions: ItemOpinions) -> frozenset[int]:
+    """Numbers (`left_over.identify`) of what an optimizer made of rounding in this step."""
+    made = (opinions.rule == CODES["C-1"]) & (context.role == Role.OUTPUT) & (context.pair >= context.end)
+    return frozenset(identify(context)[made].tolist())

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Int8, Kind, NodeKind, Role, State
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Kind, NodeKind, Role, State
 from dumpscope.verdict.score import MEAN, is_exact_kind
 
 QUIET: Final = 0.02
@@ -66,6 +66,8 @@ KINKED: Final = frozenset(
     }
 )  # fmt: skip
 """Calls whose derivative jumps."""
+FLIPPED: Final = 0.1
+"""Elements that noise must move over a jump, at least, as far as may be expected."""
 LOUD: Final = 8.0
 """Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
@@ -75,7 +77,7 @@ def find_thresholds(
     worst: Float64,
     weights: Float64,
     own_in: Float64,
-    labels: list[str],
+    bent: Bool,
     backward: Bool,
     bulk: float,
 ) -> Float64:
@@ -85,15 +87,16 @@ def find_thresholds(
     owes nothing to a backward pass before it (of another micro-batch), so only forward calls show how large its noise may be.
     worst: largest score of a node, without weights that an optimizer may have made different; weights: the largest of these.
         What they explain counts as noise
+    bent: `may_bend`
     """
     base = least_threshold(context)
     forward = ~backward & (np.arange(len(worst)) < context.end)
     known = np.where(np.isfinite(worst), worst, 0.0)
     before_forward = _running_maximum(np.where(forward, known, 0.0))
     if backward.any():
-        bends = [pair for pair in np.flatnonzero(backward).tolist() if labels[pair].rpartition(".")[2] in KINKED]
+        bends = np.flatnonzero(backward & bent).tolist()
         first = max(0, (bends[0] if bends else int(np.argmax(backward))) - 1)  # what bends may differ itself
-        known[first] = max(known[first], _kink_level(own_in, labels, backward, bulk))
+        known[first] = max(known[first], _kink_level(own_in, bent, backward, bulk))
     before = _running_maximum(known)
     with np.errstate(invalid="ignore"):
         unexplained = np.where(JUMP * weights > worst, np.nan, worst)
@@ -200,14 +203,42 @@ def _has_fine_digits(context: Context) -> Bool:
     return found
 
 
-def _kink_level(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
+def may_bend(labels: list[str], kind: Int8) -> Bool:
+    """By node: its derivative jumps; where modules alone were recorded, that of any code between them may."""
+    if not (kind == NodeKind.API).any():
+        return np.ones(len(labels), bool)
+    return np.array([label.rpartition(".")[2] in KINKED for label in labels], bool)
+
+
+def find_flips(
+    context: Context, facts: Facts, score: Float64, names: list[str], bent: Bool, direction: Int8, bulk: float
+) -> Float64:
+    """By item pair the factor of its score that leaves the distance of all elements and takes away that of the single largest,
+    for what backward passes make behind calls whose derivative jumps (ReLU, pooling), where noise moves elements over the jump;
+    1 elsewhere.
+
+    An error of a part e of the inputs moves about e of the elements, each of them by as much as the gradient holds there: no
+    floor for the largest difference allows that, and the distance does.
+    score: by item pair, not yet lowered; names, bent (`may_bend`), direction: by node pair; bulk: the floor of distances
+    """
+    share = np.ones(len(context))
+    received = (context.kind == Kind.TENSOR) & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    with np.errstate(invalid="ignore"):
+        noisy = (score > 0) & (score <= JUMP) & (score * bulk * context.elements >= FLIPPED)
+    bends = np.unique(context.pair[noisy & received & (bent & (direction == Direction.FORWARD))[context.pair]])
+    flipped = {names[pair].replace("forward", "backward") for pair in bends.tolist()}
+    begin = next((pair for pair, name in enumerate(names) if name in flipped), None)
+    if begin is None:
+        return share
+    with np.errstate(all="ignore"):
+        lower = facts.metric("rel_l2") / bulk / score
+        return np.where((context.pair >= begin) & (score > 0) & np.isfinite(lower), np.minimum(lower, 1.0), share)
+
+
+def _kink_level(own_in: Float64, bent: Bool, backward: Bool, bulk: float) -> float:
     """Level that a backward pass may show because its forward had kinks (ReLU, pooling): a relative error e flips the mask
     of about e of the elements, so the gradient differs by about the square root of e."""
     if not bulk:
         return 0.0
-    bends = [
-        own_in[pair]
-        for pair in np.flatnonzero(~backward & np.isfinite(own_in) & (own_in > 0)).tolist()
-        if labels[pair].rpartition(".")[2] in KINKED
-    ]
-    return float(np.sqrt(max(bends) * bulk) / bulk) if bends else 0.0
+    bends = own_in[~backward & np.isfinite(own_in) & (own_in > 0) & bent]
+    return float(np.sqrt(bends.max() * bulk) / bulk) if len(bends) else 0.0

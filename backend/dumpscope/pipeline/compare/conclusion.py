@@ -35,8 +35,9 @@ from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
-from dumpscope.analysis.unit.learned_noise import excuse_noise, excuse_updates
+from dumpscope.analysis.unit.learned_noise import excuse_lifted, excuse_noise, excuse_updates, find_updates
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
+from dumpscope.analysis.unit.noise import find_flips, may_bend
 from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
@@ -107,7 +108,9 @@ class Conclusion:
         findings = self._findings(unit, case)
         flow = Flow(case=case, maker=find_makers(case)) if findings or case.columns.wrong.any() else None
         if self._policy.base == "default":
-            unit = _without_noise(unit, case, findings)
+            unit = _without_noise(unit, case, findings, floor)
+            updates = find_updates(context, unit.item_opinions)
+            self._ends[unit.rank] = replace(self._ends[unit.rank], updates=updates)
         messages = read_messages(case, unit.rank)
         found = RankFindings(
             step=unit.step,
@@ -280,14 +283,18 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
     )
 
 
-def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding]) -> Unit:
-    """The unit with a warning for each No that its own noise explains, or that has no effect."""
+def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding], floor: float) -> Unit:
+    """The unit with a warning for each No that its own noise explains, or that has no effect. floor: the unit's, of distances"""
     named = [pair for one in findings for pair in (one.pair, *one.group, *case.context.pair[list(one.items)].tolist())]
     if not (unit.item_opinions.verdict == Verdict.NO).any():
         return unit
     opinions = excuse_updates(case, unit.item_opinions)
     if not case.columns.quiet:
-        opinions = excuse_noise(case, opinions, scores_of_sums(unit, opinions), named)
+        columns = case.columns
+        bent = may_bend(columns.labels, columns.kind)
+        flips = find_flips(case.context, case.facts, opinions.score, columns.names, bent, columns.direction, floor)
+        opinions = excuse_noise(case, opinions, flips * scores_of_sums(unit, opinions), named)
+        opinions = excuse_lifted(case, opinions, named)
     opinions = excuse_without_effect(case, opinions, named)
     opinions = excuse_ties(case, opinions, named)
     if opinions is unit.item_opinions:
