@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.unit.left_over import identify
+from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.domain.context import Context
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.match.operators.operations import operation
@@ -38,7 +39,7 @@ _EPSILON: Final = 1e-5
 """What torch's norms add to the variance, where nothing else is asked for."""
 _CANCELS: Final = 30.0
 """How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
-what is estimated of the terms may be off by as much."""
+what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
 
@@ -146,7 +147,8 @@ def _terms_of_results(context: Context, norm: Float64, score: Float64, called: B
             [total, total * elements[made] / count, operand, matrix],
             np.nan,
         )  # fmt: skip
-        found[made] = np.where(terms > _CANCELS * norm[made], terms, np.nan)
+        least = np.where(kinds == _DIFFERENCE, JUMP, _CANCELS)
+        found[made] = np.where(terms > least * norm[made], terms, np.nan)
     return found
 
 

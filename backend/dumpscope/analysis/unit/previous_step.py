@@ -20,7 +20,8 @@ RUNNING: Final = "running"
 """What made weights different between two steps: the backward pass, if its gradients differ; the optimizer, if they agree;
 something outside the record, if no gradients or not all steps were recorded; running statistics are written by their own norm."""
 MANY: Final = 3
-"""Weights of a noisy pair that must all be off: an optimizer lifts single gradients that are pure rounding to any size."""
+"""Weights of a noisy pair that must all be off, and a matrix among them: an optimizer lifts single gradients that are pure
+rounding, and single elements of a bias's, to any size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,9 @@ def find_badly_updated(case: Case, before: StepEnd) -> list[tuple[DifferingWeigh
         shows = bool((forward & (columns.out_score > least)).any())
         weights = [one for one in case.weights if one.name not in before.lifted]
         off = [one for one in weights if np.nanmax(case.opinions.score[list(one.items)]) > limit]
-    if not shows or len(off) < MANY or len(off) <= len(weights) / 2:
+    shapes, shape = case.target.items.shapes, case.target.items.shape
+    matrix = any(len(shapes[shape[case.context.target[one.items[0]]]]) > 1 for one in off)
+    if not shows or not matrix or len(off) < MANY or len(off) <= len(weights) / 2:
         return []
     first, *others = off
     return [(first, tuple(sorted({one.pair for one in others} - {first.pair})))]
