@@ -57,7 +57,7 @@ function Body({ row }: { row: Monitor }) {
     <>
       <Answer row={row} runs={runs.data} findings={findings.data} />
       {runs.isLoading && <Loading />}
-      {runs.error && !runs.data && <Failure problem={runs.error} onRetry={() => void runs.refetch()} />}
+      {runs.error && !runs.data && !unread && <Failure problem={runs.error} onRetry={() => void runs.refetch()} />}
       {runs.data && (row.examined === null || findings.data !== undefined) && (
         <Panels row={row} runs={runs.data} findings={findings.data} />
       )}
