@@ -25,12 +25,12 @@ Run = Callable[[], tuple[nn.Module, Callable[[], Any]]]
 
 class Kernels(TorchDispatchMode):
     """Kernels of another machine: a tenth of the 16-bit results is rounded the other way, those of 32 bits differ in the last
-    place. wrong: operator whose results are half as large again"""
+    place. wrong: operator whose results are `by` times as large"""
 
-    def __init__(self, *, exact: bool = False, wrong: str = "") -> None:
+    def __init__(self, *, exact: bool = False, wrong: str = "", by: float = 1.5) -> None:
         super().__init__()
         self.noise = torch.Generator().manual_seed(5)
-        self.exact, self.wrong = exact, wrong
+        self.exact, self.wrong, self.by = exact, wrong, by
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
@@ -56,7 +56,7 @@ class Kernels(TorchDispatchMode):
             elif one.dtype is torch.float32:
                 one.mul_(1 + 6e-8 * torch.randn(one.shape, generator=self.noise))
         if name == self.wrong:
-            one.mul_(1.5)
+            one.mul_(self.by)
 
 
 class Residual(nn.Module):
@@ -185,6 +185,14 @@ def test_a_wrong_call_of_the_backward_pass_is_named_behind_jumps(
 ) -> None:
     answer = ask(tmp_path, run, Kernels(wrong=wrong), half=True, task="tensor")
     assert [(one.node, one.kind) for one in answer.origins][:1] == [(node, "computation")]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_an_infinite_gradient_behind_jumps_is_named(tmp_path: Path, task: str) -> None:
+    kernels = Kernels(wrong="threshold_backward", by=float("inf"))
+    answer = ask(tmp_path, layers, kernels, half=True, task=task)
+    assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.relu.1.backward", "overflow")]
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])

@@ -231,7 +231,7 @@ def find_flips(
     if begin is None:
         return share
     with np.errstate(all="ignore"):
-        lower = facts.metric("rel_l2") / bulk / score
+        lower = np.where(np.isfinite(score), facts.metric("rel_l2") / bulk / score, np.nan)
         return np.where((context.pair >= begin) & (score > 0) & np.isfinite(lower), np.minimum(lower, 1.0), share)
 
 
