@@ -242,9 +242,13 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     assert [error for error in errors if not any(path in error for path in expected) and not from_an_end(error)] == []
 
 
+BROKEN_OFF = "CONNECTION_(?:REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH"
+"""What Chromium says of a server that ended before its reply, or within it."""
+
+
 def from_an_end(error: str) -> bool:
     """A page asked a server that has ended since, as the test's own does: it goes on with what it loads until it is left."""
-    refused = re.search(r"net::ERR_CONNECTION_(?:REFUSED|RESET) http://127\.0\.0\.1:(\d+)/", error)
+    refused = re.search(rf"net::ERR_(?:{BROKEN_OFF}) http://127\.0\.0\.1:(\d+)/", error)
     if refused is None:
         return False
     with socket.socket() as probe:
