@@ -230,9 +230,12 @@ def find_flips(
     begin = next((pair for pair, name in enumerate(names) if name in flipped), None)
     if begin is None:
         return share
+    # Not the forward calls of another micro-batch or of a recomputation: what they make is no derivative.
+    behind = (direction == Direction.BACKWARD)[context.pair] | (context.role == Role.GRADIENT)
+    behind = (behind & (context.pair >= begin)) | (context.pair >= context.end)
     with np.errstate(all="ignore"):
         lower = np.where(np.isfinite(score), facts.metric("rel_l2") / bulk / score, np.nan)
-        return np.where((context.pair >= begin) & (score > 0) & np.isfinite(lower), np.minimum(lower, 1.0), share)
+        return np.where(behind & (score > 0) & np.isfinite(lower), np.minimum(lower, 1.0), share)
 
 
 def _kink_level(own_in: Float64, bent: Bool, backward: Bool, bulk: float) -> float:
