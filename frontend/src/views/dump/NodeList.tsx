@@ -9,6 +9,7 @@ import { isText } from "../../texts/translation";
 import { useTranslation } from "../../texts/useTranslation";
 import { MiddleName } from "../../widgets/basic/MiddleName";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
+import { followWidth } from "../../widgets/basic/sizes";
 import type { PagedRows } from "../../widgets/lists/usePagedRows";
 import { useVirtualRows } from "../../widgets/lists/useVirtualRows";
 import { PrecheckChip } from "../../widgets/marks/PrecheckMark";
@@ -17,6 +18,9 @@ import { PartMark } from "./PartMark";
 import { RowList } from "./RowList";
 
 const ROW = 24;
+
+/** Pixels from which the dtype, and then the last column too, is shown. */
+const followRoom = followWidth(400, 540);
 
 interface NodeListProps {
   nodes: PagedRows<DumpNodeRow>;
@@ -66,7 +70,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
   if (total === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("dump.noCalls")}</Empty>;
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
   return (
-    <div className={classes.table}>
+    <div ref={followRoom} className={classes.table}>
       <div className={classes.columns} aria-hidden="true">
         {COLUMNS.map((column) => (
           <span key={column}>{t(`dump.columns.${column}`)}</span>

@@ -3,7 +3,7 @@ import { ActionIcon, Menu, Tabs, Tooltip } from "@mantine/core";
 import { memo, type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "../../texts/useTranslation";
 import { Icon } from "../basic/Icon";
-import { useWidth } from "../basic/useWidth";
+import { useWidth } from "../basic/sizes";
 import classes from "./Plots.module.css";
 
 export interface PlotChoice<Tab extends string> {

@@ -11,6 +11,7 @@ import {
 } from "../../base/comparison/sourceRows";
 import { say } from "../../texts/serverTexts";
 import { useTranslation } from "../../texts/useTranslation";
+import { followWidth } from "../basic/sizes";
 import classes from "./SourceLines.module.css";
 
 interface SourceLinesProps {
@@ -22,6 +23,9 @@ interface SourceLinesProps {
   /** The call is where a difference began. */
   origin?: boolean;
 }
+
+/** Pixels from which two columns can be read. */
+const followRoom = followWidth(400);
 
 /** The source around the line that made a call: one column, or two where the sides differ; nothing where there is none. */
 export function SourceLines({ source, stale = false, alone = false, origin = false }: SourceLinesProps) {
@@ -63,7 +67,13 @@ export function SourceLines({ source, stale = false, alone = false, origin = fal
     </button>
   );
   return (
-    <div className={classes.source} data-testid="source" data-stale={stale || undefined} aria-busy={stale}>
+    <div
+      ref={followRoom}
+      className={classes.source}
+      data-testid="source"
+      data-stale={stale || undefined}
+      aria-busy={stale}
+    >
       {(sameNote ? sides.slice(0, 1) : sides).map(({ side, found }) => (
         <SideNote key={side} label={alone || sameNote ? "" : t(`comparison.${side}`)} found={found} />
       ))}

@@ -12,6 +12,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Splitter, useSplit } from "../../../widgets/basic/Splitter";
 import { Boundary, Empty, Failure, isNotInFile, Loading } from "../../../widgets/basic/States";
+import { followHeight } from "../../../widgets/basic/sizes";
 import { type PanelCommand, useKeys } from "../../../widgets/basic/useKeys";
 import { RuleTerm, Term } from "../../../widgets/late/Term";
 import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
@@ -161,7 +162,13 @@ function Column({ children }: { children: ReactNode }) {
     };
   }, [behind]);
   return (
-    <div className={classes.panel} aria-busy={behind} data-faded={faded || undefined} data-testid="evidence">
+    <div
+      ref={followHeight}
+      className={classes.panel}
+      aria-busy={behind}
+      data-faded={faded || undefined}
+      data-testid="evidence"
+    >
       {children}
     </div>
   );

@@ -11,11 +11,15 @@ import { useTranslation } from "../../../texts/useTranslation";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link } from "../../../widgets/basic/navigation";
 import { Failure, Loading } from "../../../widgets/basic/States";
+import { followWidth } from "../../../widgets/basic/sizes";
 import { ClassMark } from "../../../widgets/marks/Mark";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./FlowPanel.module.css";
 import type { SectionProps } from "./sectionProps";
+
+/** Pixels from which the columns stand beside each other. */
+const followRoom = followWidth(420);
 
 /** Rows of a column before "show all". */
 const FIRST_ROWS = 5;
@@ -27,7 +31,13 @@ export function FlowPanel({ node }: SectionProps) {
   const { unit } = useSelection();
   const { data, error, refetch } = useFlow(id, unit, node.name);
   return (
-    <section id="section-flow" className={classes.section} tabIndex={-1} aria-label={t("evidence.flow.title")}>
+    <section
+      ref={followRoom}
+      id="section-flow"
+      className={classes.section}
+      tabIndex={-1}
+      aria-label={t("evidence.flow.title")}
+    >
       <h3 className={classes.title}>{t("evidence.flow.title")}</h3>
       {error ? (
         <Failure problem={error} onRetry={() => void refetch()} />

@@ -7,7 +7,7 @@ import { HOPS, type Hops } from "../../../base/address/address";
 import { useTranslation } from "../../../texts/useTranslation";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure, Loading } from "../../../widgets/basic/States";
-import { useWidth } from "../../../widgets/basic/useWidth";
+import { useWidth } from "../../../widgets/basic/sizes";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import { shortCall } from "./callWords";

@@ -1,5 +1,6 @@
 import { useTranslation } from "../../../texts/useTranslation";
 import { Boundary } from "../../../widgets/basic/States";
+import { followHeight } from "../../../widgets/basic/sizes";
 import { lazyPart } from "../../../widgets/late/lazyPart";
 import { useSelectionNow } from "../selection/Following";
 import { useSelection } from "../selection/SelectionProvider";
@@ -21,7 +22,7 @@ export function Stage() {
         {stage === "path" ? (
           <PathPanel selected={selected} />
         ) : (
-          <div className={classes.plot}>
+          <div ref={followHeight} className={classes.plot}>
             <PlotPanel stage />
           </div>
         )}

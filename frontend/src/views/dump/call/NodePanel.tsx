@@ -12,6 +12,7 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link, useAddress } from "../../../widgets/basic/navigation";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { followHeight } from "../../../widgets/basic/sizes";
 import { SourceLines, useNoSource } from "../../../widgets/source/SourceLines";
 import { Stack } from "../../../widgets/source/Stack";
 import { LeafTable } from "../../../widgets/tensors/IoTable";
@@ -54,7 +55,7 @@ export function NodePanel(props: NodePanelProps) {
   if (!node.data) return <Loading />;
   const { data } = node;
   return (
-    <div className={classes.docked} data-testid="node" data-node={data.name}>
+    <div ref={followHeight} className={classes.docked} data-testid="node" data-node={data.name}>
       <div className={classes.scroll}>
         <div className={classes.detail}>
           {opened && (
