@@ -76,7 +76,8 @@ class Session:
         self.config = config
         self.errors = HookErrors()
         if selection is None:
-            selection = Selection(config, low_risk=wrap_list.low_risk, core=wrap_list.core)
+            as_msprobe = wrap_list.msprobes_low_risk if config.numbering == "msprobe" else frozenset()
+            selection = Selection(config, low_risk=wrap_list.low_risk | as_msprobe, core=wrap_list.core)
         self.recording = self._make_recording(selection)
         self._wrap_list = wrap_list
         self._optional = optional()
@@ -339,7 +340,7 @@ class Session:
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.add_to_run("arguments", self.recording.provenance.argument_names())
-        unlisted = self.table.take_unlisted()
+        unlisted = {**self.table.take_unlisted(), **self.recording.take_left_out()}
         if sink is not None and unlisted and self.config.functions:
             sink.add_to_run(UNRECORDED, unlisted)
         if sink is not None and self.scopes.scripted:
@@ -485,7 +486,7 @@ class Session:
         elif self.config.level == "L0":
             why = "level L0 records modules inside of the model, neither the model itself nor functions; mix and L1 do"
         else:
-            why = "no call ran between start() and stop()"
+            why = f"nothing ran between start() and stop() that level {self.config.level} records at this risk level"
         LOG.warning("nothing of the step in %s was recorded: %s (told once)", sink.folder, why)
 
     def _space_told(self, text: str, *values: Any) -> None:
