@@ -384,7 +384,7 @@ def test_a_lazy_module_is_recorded_from_its_first_call_on(
     ("settings", "why"),
     [
         ({"level": "L0"}, "neither the model itself nor functions"),
-        ({"level": "mix", "list": ["softmax"]}, "list and scope"),
+        ({"level": "mix", "section": {"list": ["softmax"]}}, "list and scope"),
     ],
 )
 def test_a_step_without_any_node_says_why_in_the_log_and_to_who_reads_it(

@@ -221,7 +221,10 @@ class Table:
             if function is None or not callable(function):
                 continue
             found.add(f"{PREFIXES[category]}.{name}")
-            api = Api(prefix=PREFIXES[category], name=name.rsplit(".", 1)[-1], function=function)
+            last = (
+                function.__name__ if name.startswith("sparse.") else name.rsplit(".", 1)[-1]
+            )  # `_sparse_mm` is not `mm`
+            api = Api(prefix=PREFIXES[category], name=last, function=function)
             if category == "tensor":
                 self._methods.setdefault(api.name, api)
             if isinstance(function, types.FunctionType) and not reaches_mode(function):
