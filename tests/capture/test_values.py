@@ -236,6 +236,13 @@ def test_entries_of_one_place_of_a_sparse_tensor_are_added_up_and_it_stays_as_it
     assert sparse._nnz() == 3
 
 
+def test_memory_of_a_tensor_that_only_stands_for_one_in_a_graph_is_not_read() -> None:
+    # What `torch.export` of torch 2.1 hands to modules: its address is no memory, and reading it ended the process.
+    found = record(torch._to_functional_tensor(torch.ones(3)))
+    assert found["absent"] == "inside a graph capture"
+    assert found["shape"] == [3]
+
+
 def test_fake_tensors_are_recorded_as_such() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415
 
