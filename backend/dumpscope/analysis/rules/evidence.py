@@ -71,7 +71,7 @@ def _advise_hidden(case: Case, pair: int) -> Phrase:
     that ran before the call."""
     runs = [dump.header.run for dump in (case.target, case.golden)]
     counted = {name for run in runs if run is not None for name in run.unrecorded}
-    ordered = sorted(_named_before(case, pair), key=moves_data)
+    ordered = [name for name in _named_before(case, pair) if not moves_data(name)]
     ordered += sorted(counted, key=lambda name: (moves_data(name), name))
     if not ordered:
         return phrase(f"advice.{HIDDEN}")
