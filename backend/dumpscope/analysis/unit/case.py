@@ -61,6 +61,7 @@ def _know_nothing(_pair: int) -> PickCheck | None:
 class Case:
     """All that the rules look at. first_item: first item pair of each node pair, and the number of item pairs at the end
 
+    crossed: by item pair, what noise moved over a jump (`noise.find_crossed`); none in a quiet pair
     check_picks: what the tensors of a node pair that sorts or picks show, None where they cannot be read
     makers: what `dataflow.find_makers` found, by whether for the golden
     """
@@ -75,6 +76,7 @@ class Case:
     columns: NodeColumns
     first_item: Int64 = field(repr=False)
     history: History = field(default_factory=History)
+    crossed: Bool = field(repr=False)
     check_picks: Callable[[int], PickCheck | None] = field(default=_know_nothing, repr=False)
     makers: dict[bool, Int64] = field(default_factory=dict, repr=False)
 

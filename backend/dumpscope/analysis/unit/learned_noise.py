@@ -91,6 +91,18 @@ def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> I
     return _excuse(opinions, excused, "C-1")
 
 
+def excuse_crossed(case: Case, opinions: ItemOpinions, score: Float64, named: Iterable[int]) -> ItemOpinions:
+    """The opinions with a warning for each No of what noise moved over a jump, and of what follows from that.
+
+    score: those of the opinions, lower behind jumps (`cancellation.follow_rounding`); named: as for excuse_noise
+    """
+    spoilt = np.zeros(len(case.columns), bool)
+    spoilt[list(named)] = True
+    with np.errstate(invalid="ignore"):
+        excused = (opinions.verdict == Verdict.NO) & (score <= 1) & (score < opinions.score)
+    return _excuse(opinions, excused & ~spoilt[case.context.pair], "C-4")
+
+
 def _excuse(opinions: ItemOpinions, excused: Bool, rule: str) -> ItemOpinions:
     if not excused.any():
         return opinions
@@ -156,5 +168,6 @@ def excuse_updates(case: Case, opinions: ItemOpinions) -> ItemOpinions:
 
 def find_updates(context: Context, opinions: ItemOpinions) -> frozenset[int]:
     """Numbers (`left_over.identify`) of what an optimizer made of rounding in this step."""
-    made = (opinions.rule == CODES["C-1"]) & (context.role == Role.OUTPUT) & (context.pair >= context.end)
+    made = np.isin(opinions.rule, (CODES["C-1"], CODES["C-4"])) & (context.role == Role.OUTPUT)
+    made &= context.pair >= context.end
     return frozenset(identify(context)[made].tolist())

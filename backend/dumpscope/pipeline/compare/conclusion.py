@@ -34,10 +34,16 @@ from dumpscope.analysis.suspects import find_suspects
 from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
-from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
-from dumpscope.analysis.unit.learned_noise import excuse_lifted, excuse_noise, excuse_updates, find_updates
+from dumpscope.analysis.unit.gather_columns import gather_columns, name_nodes, node_verdicts
+from dumpscope.analysis.unit.learned_noise import (
+    excuse_crossed,
+    excuse_lifted,
+    excuse_noise,
+    excuse_updates,
+    find_updates,
+)
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
-from dumpscope.analysis.unit.noise import find_flips, may_bend
+from dumpscope.analysis.unit.noise import find_crossed, find_flips, may_bend
 from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain.context import Context
@@ -52,7 +58,7 @@ from dumpscope.match.amounts.data import find_amounts
 from dumpscope.match.amounts.kept import find_kept
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
-from dumpscope.readers.picks import check_picks
+from dumpscope.readers.picks import check_picks, check_steps
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
 from dumpscope.verdict.policy import load_policy
@@ -88,6 +94,8 @@ class Conclusion:
         self._first_unjudged: list[tuple[RankFindings, float, Unjudged]] = []  # by unit, with share of the run
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
+        self._crossed = ""  # the first call of which noise moved elements over a jump
+        self._behind_jumps = 0  # items that follow from such calls
         self._other_bits = 0  # tensors whose hashes differ and whose statistics agree, where these decide
         self._problems: dict[Problem, None] = {}
         self._suspects: list[Suspect] = []
@@ -130,6 +138,10 @@ class Conclusion:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
         for difference in find_setting_differences(unit.target, unit.golden, context, unit.facts):
             self._settings[english([difference])] = difference
+        crossed = unit.item_opinions.rule == CODES["C-4"]
+        if crossed.any():
+            self._crossed = self._crossed or case.columns.names[int(context.pair[np.flatnonzero(case.crossed)[0]])]
+            self._behind_jumps += int(crossed.sum())
         self._other_bits += int((unit.item_opinions.rule == CODES["H-2"]).sum())
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
@@ -166,6 +178,8 @@ class Conclusion:
         all_problems = list(dict.fromkeys([*problems, *self._problems]))
         settings = list(self._settings.values())
         settings += [phrase("setting.bits", count=self._other_bits)] if self._other_bits else []
+        if self._crossed:
+            settings.append(phrase("setting.crossed", call=self._crossed, count=self._behind_jumps))
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
@@ -267,7 +281,12 @@ def conclude(
 
 def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float, history: History) -> Case:
     sides = unit.target, unit.golden
-    columns = gather_columns(*sides, unit.pairs, unit.tree, context, facts, opinions, floor, carried=history.differs)
+    _, labels, kind, direction = name_nodes(*sides, unit.pairs)
+    check = partial(check_steps, *sides, unit.pairs)
+    crossed = find_crossed(*sides, context, facts, opinions, labels, kind, direction, floor, check)
+    columns = gather_columns(
+        *sides, unit.pairs, unit.tree, context, facts, opinions, floor, crossed, carried=history.differs
+    )
     return Case(
         target=unit.target,
         golden=unit.golden,
@@ -279,6 +298,7 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         columns=columns,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
         history=history,
+        crossed=np.zeros(len(context), bool) if columns.quiet else crossed,
         check_picks=partial(check_picks, *sides, unit.pairs),
     )
 
@@ -294,6 +314,8 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding], floor: f
         bent = may_bend(columns.labels, columns.kind)
         flips = find_flips(case.context, case.facts, opinions.score, columns.names, bent, columns.direction, floor)
         opinions = excuse_noise(case, opinions, flips * scores_of_sums(unit, opinions), named)
+        if case.crossed.any():
+            opinions = excuse_crossed(case, opinions, scores_of_sums(unit, opinions, case.crossed, floor), named)
         opinions = excuse_lifted(case, opinions, named)
     opinions = excuse_without_effect(case, opinions, named)
     opinions = excuse_ties(case, opinions, named)
