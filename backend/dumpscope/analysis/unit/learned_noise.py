@@ -33,7 +33,7 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     """The opinions with a warning for each No that is no larger than the noise of this pair at its node.
 
     The threshold of a node (noise.py) is what the calls before it show three times over, and no less than what the dtypes of the
-    two runs explain; an optimizer may make three times of what it takes.
+    two runs explain; an optimizer may make three times of what it takes, and so may any call behind weights of a noisy step.
     score: those of the opinions, of sums measured against their terms
     named: node pairs of findings; what a cause did there is no noise
     """
@@ -41,7 +41,8 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     if columns.quiet:
         return opinions
     # Where nothing tells why the runs should be noisy, only an optimizer is excused, and what it left to a later step.
-    noisy = _are_noisy(case)
+    inherited = case.history.noisy and not case.history.went_wrong
+    noisy = inherited or are_noisy(case)
     bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED)
     bad &= case.facts.outcome == Outcome.COMPARED
     cause = np.zeros(len(columns), bool)
@@ -49,7 +50,9 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     # An optimizer divides by the size of a gradient, so what it makes may be farther apart than what it takes; and so may be
     # what a later step computes with a weight that it made.
     grows = np.arange(len(columns)) >= context.end
-    if case.history.differs:
+    if inherited:
+        grows[:] = True
+    elif case.history.differs:
         grows[context.pair[holds_weight(case.target, context, columns.kind)]] = True
     own = columns.threshold if noisy else np.zeros(len(columns))
     limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
@@ -60,6 +63,9 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         wrong = np.zeros(len(columns), bool)
         wrong[context.pair[bad & ~excused & case.received]] = True
         excused &= ~wrong[context.pair] | (score <= own[context.pair])
+        if inherited and excused.any():  # a module puts out what a call inside it made
+            numbers = identify(context)
+            excused |= bad & ~cause[context.pair] & np.isin(numbers, numbers[excused])
     return _excuse(opinions, excused, "C-2")
 
 
@@ -119,7 +125,7 @@ def _are_scaled(case: Case) -> bool:
     return any(one is not None and one.gradients != 1.0 for one in made)
 
 
-def _are_noisy(case: Case) -> bool:
+def are_noisy(case: Case) -> bool:
     """The runs are known to be noisy: other dtypes, other kernels, a fused call against the calls that do the same, or 16-bit
     numbers in common use."""
     context = case.context

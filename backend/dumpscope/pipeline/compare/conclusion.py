@@ -36,6 +36,7 @@ from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns, name_nodes, node_verdicts
 from dumpscope.analysis.unit.learned_noise import (
+    are_noisy,
     excuse_crossed,
     excuse_lifted,
     excuse_noise,
@@ -81,6 +82,7 @@ class Conclusion:
         self._unmarked: dict[Place, dict[int, int]] = {}  # classes of the pairs with a finding, before and after it
         self._marked: dict[Place, dict[int, int]] = {}
         self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
+        self._noisy: set[int] = set()  # those of them whose runs are known to round in other ways
         self._ends: dict[int, StepEnd] = {}  # by rank, of the last step taken in
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._repeated: dict[
@@ -239,6 +241,7 @@ class Conclusion:
             differs=any(step < unit.step for step in self._touched),
             went_wrong=any(step < unit.step for step in self._wrong),
             before=self._ends.get(unit.rank),
+            noisy=any(step < unit.step for step in self._noisy),
         )
 
     def _findings(self, unit: Unit, case: Case) -> list[Finding]:
@@ -254,6 +257,8 @@ class Conclusion:
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
+            if are_noisy(case):
+                self._noisy.add(unit.step)
         if any(finding.items or finding.group for finding in findings):
             self._wrong.add(unit.step)
         return findings
@@ -299,6 +304,7 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
         history=history,
         crossed=np.zeros(len(context), bool) if columns.quiet else crossed,
+        bulk=floor,
         check_picks=partial(check_picks, *sides, unit.pairs),
     )
 
