@@ -15,6 +15,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 from dumpscope.domain.result import Answer  # noqa: E402
+from dumpscope_capture import PrecisionDebugger  # noqa: E402
 from healthy.recording import recorded  # noqa: E402
 from healthy.test_cancellation import Kernels  # noqa: E402
 
@@ -146,3 +147,33 @@ def test_another_comparison_or_rounding_is_named(tmp_path: Path, run: Run, other
 def test_another_comparison_of_numbers_that_noise_makes_unequal_is_named_by_its_tensors(tmp_path: Path) -> None:
     answer = ask(tmp_path, at_least, Replaced({"ge": torch.ops.aten.lt}), task="tensor")
     assert named(answer)[:1] == [("Tensor.__ge__.0.forward", "computation")]
+
+
+def continued(folder: Path, kernels: Kernels, *, half: bool) -> Path:
+    """A training step, and a second one that picks rows which are equal but for rounding, by number."""
+    torch.manual_seed(3)
+    layer, rows = nn.Linear(8, 16), torch.randn(6, 8)
+    update = torch.optim.Adam(layer.parameters(), 1e-2)
+
+    def run() -> None:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            held = layer(rows)
+        held.float().sin().sum().backward()
+        update.step()
+        PrecisionDebugger.stop()
+        PrecisionDebugger.step()
+        PrecisionDebugger.start(layer)
+        with kernels, torch.no_grad():
+            words = F.gelu(layer(torch.ones(6, 8))).argmax(0)
+            torch.cat([layer(F.embedding(words, layer.weight)), layer(rows)]).sin().sum()
+
+    return recorded(folder, run, model=layer, task="tensor")
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_pick_in_a_later_step_is_no_cause_nor_are_weights_that_differ_by_then(tmp_path: Path, *, half: bool) -> None:
+    golden = continued(tmp_path / "golden", Kernels(exact=True), half=False)
+    answer = compare(continued(tmp_path / "target", Kernels(), half=half), golden)[0]
+    assert (named(answer), answer.counts.no) == ([], 0)
+    answer = compare(continued(tmp_path / "wrong", Replaced({"argmax": torch.ops.aten.argmin}), half=half), golden)[0]
+    assert named(answer)[:1] == [("Tensor.argmax.0.forward", "computation")]

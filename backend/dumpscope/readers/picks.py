@@ -69,12 +69,12 @@ def _check_step(dump: RankDump, node: int) -> bool | None:
             made = item if made < 0 and items.kind[item] == Kind.TENSOR else made
         elif items.role[item] in (Role.INPUT, Role.KWARG):
             tensor = items.kind[item] == Kind.TENSOR
-            given[items.paths[items.path[item]]] = _read(dump, item, short=True) if tensor else value_of(dump, item)
+            given[items.paths[items.path[item]]] = _read(dump, item) if tensor else value_of(dump, item)
             dtype = dtype or (items.dtypes[items.dtype[item]] if tensor else "")
     label = int(dump.nodes.label[node])
     if made < 0 or label < 0:
         return None
-    return follows(operation(dump.nodes.labels[label]), given, _read(dump, made, short=True), dtype)
+    return follows(operation(dump.nodes.labels[label]), given, _read(dump, made), dtype)
 
 
 def _check(dump: RankDump, picking: Picking) -> WrongPick | None:
@@ -85,16 +85,16 @@ def _check(dump: RankDump, picking: Picking) -> WrongPick | None:
     return find_wrong_pick(picking, source, indices, _read(dump, picking.values) if picking.values >= 0 else None)
 
 
-def _read(dump: RankDump, item: int, *, short: bool = False) -> Array:
+def _read(dump: RankDump, item: int) -> Array:
     """Raises TensorError or OSError; ValueError where the record names no file, is too large, or the numbers cannot be ordered.
-    short: 16-bit numbers that numpy does not know are handed out as float32"""
+    16-bit numbers that numpy does not know are handed out as float32."""
     code = int(dump.items.data_name[item])
     root = dump.header.data_dir
     shape = dump.items.shapes[dump.items.shape[item]] if dump.items.shape[item] >= 0 else ()
     if code < 0 or root is None or prod(shape) > MOST:
         raise ValueError(item)
     array = tensor_file.load(Path(root) / dump.items.data_names[code], root=root).array
-    if short and array.dtype.kind == "V" and array.dtype.itemsize == 2:
+    if array.dtype.kind == "V" and array.dtype.itemsize == 2:
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
         raise ValueError(array.dtype)

@@ -10,6 +10,7 @@ from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts
+from dumpscope.domain.picking import PLACES
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.match.operators.operations import operation
 from dumpscope.verdict.score import MAX, MEAN, MIN, NORM, is_exact_kind, overflow_differs
@@ -241,6 +242,7 @@ def follow_rounding(
     crossed: Bool,
     held: Bool,
     bulk: float,
+    least: float = 1.0,
 ) -> Float64:
     """`guarded` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these were.
 
@@ -254,6 +256,7 @@ def follow_rounding(
 
     score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair; flat: as there
     crossed: by item pair, see `noise.find_crossed`; held: weights, which no call made; bulk: the floor of distances
+    least: up to this score an error needs no sum and no jump (`explained_by`)
     """
     output = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))
     whole = 1.0 / bulk if bulk else np.inf
@@ -273,7 +276,11 @@ def follow_rounding(
     pairs = context.pair[rows]
     codes, made, starts = numbers[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
     moved, loose = crossed[rows].tolist(), ~held[rows]
-    loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], context.elements[crossed])
+    picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
+    if not picks[
+        context.pair[crossed]
+    ].any():  # words that were picked stand among others later on, what was compared does not
+        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], context.elements[crossed])
     free, jumped = loose.tolist(), False
     scores, lower, lines = score[rows].tolist(), guarded[rows].tolist(), flat[rows].tolist()
     backward = (direction == Direction.BACKWARD)[pairs].tolist()
@@ -292,7 +299,11 @@ def follow_rounding(
                 before if one is None and not made[row] and free[row] else one
                 for row, one in zip(here, known, strict=True)
             ]
-        shares = [one for row, one in zip(here, known, strict=True) if not made[row]]
+        shares = [
+            one
+            for row, one in zip(here, known, strict=True)
+            if not made[row] and (one is not None or scores[row] > least or least <= 1)
+        ]
         if back:
             shares = [before if one is None else one for one in shares]
             if (saved := forward.get(names[pair].replace("backward", "forward"))) is not None:
@@ -316,11 +327,16 @@ def follow_rounding(
             if factor is not None:
                 left.setdefault(codes[row], factor)
                 before = factor if sound else None
-            else:
+            elif scores[row] > least or least <= 1:
                 sound, before = False, None
     lowered: Float64 = guarded.copy()
     lowered[rows] = lower
     return np.where(np.isposinf(own) & ~(lowered < finite), own, lowered)
+
+
+def explained_by(score: Float64, weight: Bool) -> float:
+    """The largest score that weights explain which an optimizer made different; 1 where there are none."""
+    return float(max(1.0, JUMP * score[weight & np.isfinite(score)].max(initial=0.0)))
 
 
 def are_running_means(items: Items, rows: Int32) -> Bool:

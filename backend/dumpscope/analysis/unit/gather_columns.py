@@ -7,7 +7,12 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import are_running_means, follow_rounding, score_against_terms
+from dumpscope.analysis.unit.cancellation import (
+    are_running_means,
+    explained_by,
+    follow_rounding,
+    score_against_terms,
+)
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.left_over import find_left_over
 from dumpscope.analysis.unit.node_columns import NodeColumns
@@ -90,7 +95,8 @@ def gather_columns(
     mean = are_running_means(target.items, context.target)
     measured = score_against_terms(context, score, kind, direction, names, saved.label, flat, mean)
     held = holds_weight(target, context, kind) if crossed.any() else crossed
-    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, crossed, held, bulk)
+    least = explained_by(score, weight) if crossed.any() else 1.0
+    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, crossed, held, bulk, least)
     quiet = quiet and not _begins_with_rounding(np.fmax(own_in, out_score), _worst(context, guarded, output), inexact)
     summed = (guarded < measured) & ~output & tensor
     if summed.any() and not (quiet or sequence):

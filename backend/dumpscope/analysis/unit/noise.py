@@ -259,6 +259,7 @@ def find_crossed(
     kind: Int8,
     direction: Int8,
     bulk: float,
+    weight: Bool,
     check: Callable[[int], bool | None],
 ) -> Bool:
     """By item pair: what a forward call that jumps (`sign`, `floor`, `>`, `%`, a cast, a pick) made of inputs that agree
@@ -267,6 +268,8 @@ def find_crossed(
     The tensors of the call show that the result of each side follows from its own input (check, by node pair; None where nothing
     is known). Without them no more elements may have crossed than noise of that size moves, unless all elements are equal but for
     rounding, and stand at the jump.
+
+    weight: weights that an optimizer may have made different; inputs agree up to what these explain
     """
     found, score = np.zeros(len(context), bool), opinions.score
     words = [operation(label) for label in labels]
@@ -275,7 +278,8 @@ def find_crossed(
     tensor = (context.kind == Kind.TENSOR) & context.both & ~context.unread & known[context.pair]
     received = tensor & np.isin(context.role, (Role.INPUT, Role.KWARG))
     with np.errstate(invalid="ignore"):
-        agrees = received & (~(score > least_threshold(context)) | (opinions.rule == CODES["C-1"]))
+        explained = JUMP * score[weight & np.isfinite(score)].max(initial=0.0)
+        agrees = received & (~(score > max(least_threshold(context), explained)) | (opinions.rule == CODES["C-1"]))
         made = tensor & (context.role == Role.OUTPUT)
     exact = is_exact_kind(context)
     made &= exact | ~np.array([word in CASTS for word in words], bool)[context.pair]

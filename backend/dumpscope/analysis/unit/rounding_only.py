@@ -7,7 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import are_running_means, follow_rounding, score_against_terms
+from dumpscope.analysis.unit.cancellation import (
+    are_running_means,
+    explained_by,
+    follow_rounding,
+    score_against_terms,
+)
+from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
 from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.analysis.unit.weight_items import holds_weight
@@ -39,10 +45,8 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     )
 
 
-def scores_of_sums(
-    unit: MeasuredUnit, opinions: ItemOpinions, crossed: Bool | None = None, bulk: float = 0.0
-) -> Float64:
-    """The scores by item pair, those of sums measured against their terms. crossed, bulk: as for `follow_rounding`"""
+def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None = None) -> Float64:
+    """The scores by item pair, those of sums measured against their terms, and with a case those of what is behind jumps."""
     context, items = unit.context, unit.target.items
     names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
     flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
@@ -50,9 +54,14 @@ def scores_of_sums(
     mean = are_running_means(items, context.target)
     score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
     guarded = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    crossed = np.zeros(len(context), bool) if crossed is None else crossed
-    held = holds_weight(unit.target, context, kind) if crossed.any() else crossed
-    return follow_rounding(context, unit.facts, score, guarded, names, direction, flat, crossed, held, bulk)
+    nothing = np.zeros(len(context), bool)
+    if case is None or not case.crossed.any():
+        return follow_rounding(context, unit.facts, score, guarded, names, direction, flat, nothing, nothing, 0.0)
+    held = holds_weight(unit.target, context, kind)
+    least = explained_by(score, held) if case.history.differs else 1.0
+    return follow_rounding(
+        context, unit.facts, score, guarded, names, direction, flat, case.crossed, held, case.bulk, least
+    )
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:

@@ -47,6 +47,7 @@ from dumpscope.analysis.unit.no_effect import excuse_without_effect
 from dumpscope.analysis.unit.noise import find_crossed, find_flips, may_bend
 from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
+from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
 from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Suspect, Verdict
@@ -288,7 +289,9 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
     sides = unit.target, unit.golden
     _, labels, kind, direction = name_nodes(*sides, unit.pairs)
     check = partial(check_steps, *sides, unit.pairs)
-    crossed = find_crossed(*sides, context, facts, opinions, labels, kind, direction, floor, check)
+    carried = history.differs and not history.went_wrong
+    weight = holds_weight(unit.target, context, kind) if carried else np.zeros(len(context), bool)
+    crossed = find_crossed(*sides, context, facts, opinions, labels, kind, direction, floor, weight, check)
     columns = gather_columns(
         *sides, unit.pairs, unit.tree, context, facts, opinions, floor, crossed, carried=history.differs
     )
@@ -321,7 +324,7 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding], floor: f
         flips = find_flips(case.context, case.facts, opinions.score, columns.names, bent, columns.direction, floor)
         opinions = excuse_noise(case, opinions, flips * scores_of_sums(unit, opinions), named)
         if case.crossed.any():
-            opinions = excuse_crossed(case, opinions, scores_of_sums(unit, opinions, case.crossed, floor), named)
+            opinions = excuse_crossed(case, opinions, scores_of_sums(unit, opinions, case), named)
         opinions = excuse_lifted(case, opinions, named)
     opinions = excuse_without_effect(case, opinions, named)
     opinions = excuse_ties(case, opinions, named)
