@@ -271,3 +271,48 @@ def test_eager_attention_against_the_fused_call(tmp_path: Path) -> None:
     golden = recorded(tmp_path / "golden", fused)
     answer, _ = compare(recorded(tmp_path / "target", eager), golden)
     assert [one.kind for one in answer.origins if one.kind != "structure"] == []
+
+
+def by_scores(query: Any, key: Any, value: Any, by: float = 4**-0.5) -> Any:
+    """Attention that scales its scores: another product with a number than that of the queries."""
+    scores = torch.einsum("bhid,bhjd->bhij", query, key) * by
+    scores = scores.masked_fill(~kept(), torch.finfo(scores.dtype).min)
+    weights = F.dropout(F.softmax(scores, dim=-1, dtype=torch.float32), 0.0)
+    return torch.einsum("bhij,bhjd->bhid", weights, value)
+
+
+def by_queries(query: Any, key: Any, value: Any, by: float = 1.0) -> Any:
+    return F.scaled_dot_product_attention(query * by, key, value, is_causal=True)
+
+
+class Attention(torch.nn.Module):
+    """The scores that it hands out beside the result have another shape than what a fused call has in their place."""
+
+    def __init__(self, how: Callable[..., Any], **keys: float) -> None:
+        super().__init__()
+        self.how, self.keys, self.out = how, keys, torch.nn.Linear(4, 4)
+
+    def forward(self, *rows: Any) -> tuple[Any, Any]:
+        shown = torch.einsum("bhid,bhjd->bhij", *rows[:2]) if self.how is by_scores else rows[0].relu()
+        return self.out(self.how(*rows, **self.keys)), shown
+
+
+def attended(folder: Path, how: Callable[..., Any], task: str, **keys: float) -> Path:
+    torch.manual_seed(5)
+    net, rows = Attention(how, **keys), [one.requires_grad_() for one in heads()]
+    return recorded(folder, lambda: net(*rows)[0].square().sum().backward(), model=net, task=task)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_product_of_scores_is_not_that_of_queries(tmp_path: Path, task: str) -> None:
+    golden = attended(tmp_path / "golden", by_scores, task)
+    answer, unit = compare(attended(tmp_path / "target", by_queries, task), golden)
+    assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit[0])
+    answer, _ = compare(attended(tmp_path / "queries", by_queries, task, by=1.5), golden)
+    assert answer.origins[0].node.split(".")[1] in (
+        "__mul__",
+        "einsum",
+        "scaled_dot_product_attention",
+    )
+    answer, _ = compare(attended(tmp_path / "scores", by_scores, task, by=0.7), golden)
+    assert [(one.node, one.kind) for one in answer.origins] == [("Tensor.__mul__.0.forward", "configuration")]

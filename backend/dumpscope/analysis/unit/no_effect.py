@@ -15,6 +15,8 @@ from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, Role, State
 from dumpscope.domain.result import MeasuredUnit
 from dumpscope.match.forms import is_added
+from dumpscope.match.operators.operations import operation
+from dumpscope.match.sides import ARITHMETIC
 from dumpscope.verdict.rules import CODES
 
 COMMUNICATION = "Distributed."
@@ -102,8 +104,8 @@ def _worst_output(case: Case, opinions: ItemOpinions) -> np.ndarray[tuple[int], 
 def only_prepares(case: Case) -> Bool:
     """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
 
-    It makes nothing but positions, truth values and masks; it is a dropout that drops nothing; it communicates; or it is a
-    module, whose calls speak for themselves.
+    It makes nothing but positions, truth values and masks; it is a dropout that drops nothing, or a product with 1; it
+    communicates; or it is a module, whose calls speak for themselves.
     """
     columns, context = case.columns, case.context
     if np.isnan(case.opinions.score).all():
@@ -115,7 +117,7 @@ def only_prepares(case: Case) -> Bool:
     computes[context.pair[other & (context.role == Role.OUTPUT)]] = True
     talks = np.array([label.startswith(COMMUNICATION) for label in columns.labels], bool)
     found: Bool = columns.alone & ((makes & ~computes) | talks | _holds_calls(case))
-    drops = np.array(["dropout" in label.rpartition(".")[2].lower() for label in columns.labels], bool)
+    drops = np.array(["dropout" in label.lower() or operation(label) in ARITHMETIC for label in columns.labels], bool)
     for pair in np.flatnonzero(columns.alone & columns.extra & drops & ~found).tolist():
         found[pair] = _gives_back(case, pair)
     return found
