@@ -316,3 +316,30 @@ def test_a_product_of_scores_is_not_that_of_queries(tmp_path: Path, task: str) -
     )
     answer, _ = compare(attended(tmp_path / "scores", by_scores, task, by=0.7), golden)
     assert [(one.node, one.kind) for one in answer.origins] == [("Tensor.__mul__.0.forward", "configuration")]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_path: Path, task: str) -> None:
+    def averaged(name: str, dtype: Any, by: float, together: bool) -> Path:
+        torch.manual_seed(3)
+        layer, rows = torch.nn.Linear(8, 4).to(dtype), torch.randn(6, 8).to(dtype)
+        held = [one.detach() + 1 for one in layer.parameters()]
+
+        def run() -> None:
+            F.gelu(layer(rows)).square().sum().backward()
+            if together:
+                torch._foreach_lerp_(held, [one.detach() for one in layer.parameters()], by)
+            else:
+                for mine, own in zip(held, layer.parameters(), strict=True):
+                    mine.mul_(1 - by).add_(own.detach(), alpha=by)
+            F.gelu(F.linear(rows, *held))
+
+        return recorded(tmp_path / name, run, model=layer, task=task)
+
+    golden = averaged("golden", torch.float32, 0.5, together=True)
+    answer, _ = compare(averaged("target", torch.bfloat16, 0.5, together=False), golden)
+    assert (answer.origins, answer.counts.no) == ([], 0)
+    answer, _ = compare(averaged("wrong", torch.bfloat16, 0.1, together=False), golden)
+    assert (answer.origins[0].node, answer.origins[0].kind) == ("Functional.linear.1.forward", "weight")
+    answer, _ = compare(averaged("same", torch.float32, 0.5, together=False), golden)
+    assert [one.kind for one in answer.origins] == ["structure"]

@@ -44,7 +44,7 @@ from dumpscope.analysis.unit.learned_noise import (
     find_updates,
 )
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
-from dumpscope.analysis.unit.noise import find_crossed, find_flips, may_bend
+from dumpscope.analysis.unit.noise import find_crossed, find_flips, have_other_dtypes, may_bend
 from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.analysis.unit.weight_items import holds_weight
@@ -253,8 +253,8 @@ class Conclusion:
         sides = unit.target, unit.golden, case.context
         related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides))
         put_together = [ref for ref in (unit.target.ref, unit.golden.ref) if ref.joined or ref.passes]
-        if case.history.differs or put_together or related:
-            # a split model, other passes or another cache make calls of their own: those that change no value say nothing
+        if case.history.differs or put_together or related or have_other_dtypes(case.context):
+            # a split model, other passes, another cache or dtype make calls of their own: those that change no value say nothing
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
