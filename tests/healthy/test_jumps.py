@@ -37,6 +37,17 @@ class Replaced(Kernels):
         )
 
 
+class Infinite(Kernels):
+    """Kernels of another machine, of which a sine is infinite."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = super().__torch_dispatch__(func, types, args, kwargs)
+        if func.overloadpacket.__name__ == "sin":
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                made.mul_(float("inf"))
+        return made
+
+
 def ask(folder: Path, run: Run, kernels: Kernels, **keys: Any) -> Answer:
     sides = []
     for name, mode in (("target", kernels), ("golden", Kernels(exact=True))):
@@ -147,6 +158,22 @@ def test_another_comparison_or_rounding_is_named(tmp_path: Path, run: Run, other
 def test_another_comparison_of_numbers_that_noise_makes_unequal_is_named_by_its_tensors(tmp_path: Path) -> None:
     answer = ask(tmp_path, at_least, Replaced({"ge": torch.ops.aten.lt}), task="tensor")
     assert named(answer)[:1] == [("Tensor.__ge__.0.forward", "computation")]
+
+
+def beside(layer: nn.Linear, rows: Tensor) -> Tensor:
+    return at_least(layer, rows) + F.gelu(layer(rows)).square().sum()
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_wrong_call_beside_what_crossed_is_named(tmp_path: Path, task: str) -> None:
+    answer = ask(tmp_path, beside, Kernels(("gelu", 0)), task=task)
+    assert named(answer)[:1] == [("Functional.gelu.0.forward", "computation")]
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_number_that_is_infinite_behind_what_crossed_is_named(tmp_path: Path, task: str) -> None:
+    answer = ask(tmp_path, at_least, Infinite(), task=task)
+    assert named(answer)[:1] == [("Tensor.sin.0.forward", "overflow")]
 
 
 def continued(folder: Path, kernels: Kernels, *, half: bool) -> Path:

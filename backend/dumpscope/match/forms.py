@@ -316,4 +316,5 @@ def find_no_gradients(target: RankDump, golden: RankDump, pairs: NodePairs, cont
     ):
         zeros = (state[rows, :2] == State.FINITE).all(axis=1) & (stats[rows, :2] == 0).all(axis=1)
         none &= np.where(dtype[rows] >= 0, zeros, dump.items.kind[items[rows]] == Kind.NONE)
-    return rows[none]
+    found: Int64 = rows[none]
+    return found

@@ -276,11 +276,12 @@ def follow_rounding(
     pairs = context.pair[rows]
     codes, made, starts = numbers[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
     moved, loose = crossed[rows].tolist(), ~held[rows]
+    sizes = np.unique(context.elements[crossed])
     picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
-    if not picks[
-        context.pair[crossed]
-    ].any():  # words that were picked stand among others later on, what was compared does not
-        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], context.elements[crossed])
+    # Words that were picked stand among others later on; what was compared does not.
+    if not picks[context.pair[crossed]].any():
+        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], sizes)
+    loose &= _are_multiples(context.elements[rows], sizes[sizes > 0])
     free, jumped = loose.tolist(), False
     scores, lower, lines = score[rows].tolist(), guarded[rows].tolist(), flat[rows].tolist()
     backward = (direction == Direction.BACKWARD)[pairs].tolist()
@@ -332,6 +333,14 @@ def follow_rounding(
     lowered: Float64 = guarded.copy()
     lowered[rows] = lower
     return np.where(np.isposinf(own) & ~(lowered < finite), own, lowered)
+
+
+def _are_multiples(elements: Int64, sizes: Int64) -> Bool:
+    """Which of these numbers of elements may be what was moved, cast, looked up or stretched: multiples of one of the sizes."""
+    found = np.zeros(len(elements), bool)
+    for size in sizes.tolist():
+        found |= elements % size == 0
+    return found
 
 
 def explained_by(score: Float64, weight: Bool) -> float:

@@ -334,6 +334,7 @@ def _may_cross(
         height = (
             float(max(np.abs(side[[MAX, MIN]]).max() for side in stats)) if not is_exact_kind(context)[one] else 1.0
         )
+        moved = max(moved, float(score[one] > 1))
         if facts.unequal[one] >= 0:
             moved = max(moved, float(facts.unequal[one]))
             continue
@@ -342,7 +343,7 @@ def _may_cross(
         if np.isfinite(stats[0][MEAN]) and np.isfinite(stats[1][MEAN]) and height > 0:
             moved = max(moved, abs(stats[0][MEAN] - stats[1][MEAN]) * context.elements[one] / height)
     expected = noise * count
-    return bool(expected >= FLIPPED and moved <= max(1.0, JUMP * expected))
+    return bool(expected >= FLIPPED and 0 < moved <= max(1.0, JUMP * expected))
 
 
 def _stand_at_jump(context: Context, given: Int64, values: Float64, word: str, near: float) -> bool:
