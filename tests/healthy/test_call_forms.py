@@ -23,6 +23,10 @@ def heads(dtype: Any = None) -> Any:
     return [torch.randn(2, 2, 6, 4, dtype=torch.float64).to(dtype or torch.float32) for _ in range(3)]
 
 
+def four_heads() -> Any:
+    return [torch.randn(2, 4, 6, 4) for _ in range(3)]
+
+
 def kept() -> Any:
     return torch.ones(6, 6, dtype=torch.bool).tril()
 
@@ -94,13 +98,13 @@ def with_ones() -> Any:
 
 
 def shared_heads() -> Any:
-    query, key, value = heads()
-    return torch.relu(F.scaled_dot_product_attention(query, key[:, :1], value[:, :1], is_causal=True, enable_gqa=True))
+    query, key, value = four_heads()
+    return torch.relu(F.scaled_dot_product_attention(query, key[:, :2], value[:, :2], is_causal=True, enable_gqa=True))
 
 
 def repeated_heads() -> Any:
-    query, key, value = heads()
-    key, value = (one[:, :1].repeat_interleave(2, 1) for one in (key, value))
+    query, key, value = four_heads()
+    key, value = (one[:, :2].repeat_interleave(2, 1) for one in (key, value))
     return torch.relu(F.scaled_dot_product_attention(query, key, value, is_causal=True))
 
 
