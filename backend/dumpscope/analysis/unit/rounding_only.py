@@ -7,9 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import are_running_means, follow_rounding, score_against_terms
+from dumpscope.analysis.unit.cancellation import (
+    are_running_means,
+    explained_by,
+    follow_rounding,
+    score_against_terms,
+)
+from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
 from dumpscope.analysis.unit.left_over import find_left_over, identify
+from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Role
@@ -38,8 +45,8 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     )
 
 
-def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
-    """The scores by item pair, those of sums measured against their terms."""
+def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None = None) -> Float64:
+    """The scores by item pair, those of sums measured against their terms, and with a case those of what is behind jumps."""
     context, items = unit.context, unit.target.items
     names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
     flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
@@ -47,7 +54,14 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
     mean = are_running_means(items, context.target)
     score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
     guarded = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    return follow_rounding(context, score, guarded, names, direction, flat)
+    nothing = np.zeros(len(context), bool)
+    if case is None or not case.crossed.any():
+        return follow_rounding(context, unit.facts, score, guarded, names, direction, flat, nothing, nothing, 0.0)
+    held = holds_weight(unit.target, context, kind)
+    least = explained_by(score, held) if case.history.differs else 1.0
+    return follow_rounding(
+        context, unit.facts, score, guarded, names, direction, flat, case.crossed, held, case.bulk, least
+    )
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
