@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind
 from dumpscope.match.endings import find_unreached
 from dumpscope.match.gaps import computing, find_gaps
 from dumpscope.match.matching import Fusion, Matching
-from dumpscope.match.operators.operations import backend, is_region, moves_data
+from dumpscope.match.operators.operations import backend, is_region, moves_data, operation
 from dumpscope.match.sides import Side
+
+LOW_RISK: Final = frozenset(("clamp", "tril", "triu"))
+"""Operations that compute and that msprobe leaves out at its usual risk level, as our capture did before 2026-12."""
 
 Reason = tuple[Leftover, int]
 """A cause, and the entry of the other side that shows it (-1: none)."""
@@ -72,6 +76,7 @@ class _UnmatchedCalls:
         kinds = zip(other.kind[: other.dumped], other.direction[: other.dumped], strict=True)
         self._recorded = set(kinds)
         self._labels = set(other.label[: other.dumped])
+        self._leaves_out = LOW_RISK.isdisjoint(map(operation, self._labels))
         self._forward: dict[tuple[str, int], int] = {}
         self._one_is_compiled = _has_regions(side) != _has_regions(other)
         self._other_is_compiled = self._one_is_compiled and _has_regions(other)
@@ -100,7 +105,8 @@ class _UnmatchedCalls:
         if self._one_is_compiled:  # a region whose calls the other side did not record
             return Leftover.LEFT_OUT, -1
         label = side.label[entry]
-        if side.kind[entry] == NodeKind.API and moves_data(label) and label not in self._labels:
+        left_out = moves_data(label) or (self._leaves_out and operation(label) in LOW_RISK)
+        if left_out and side.kind[entry] == NodeKind.API and label not in self._labels:
             return Leftover.LEFT_OUT, -1
         if side.direction[entry] == Direction.BACKWARD:
             entry = self._forward.get((label, side.index[entry]), entry)
