@@ -260,25 +260,30 @@ def follow_rounding(
     bounds = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1)).tolist()
     calls = pairs[bounds[:-1]].tolist()
     for pair, first, last in zip(calls, bounds[:-1], bounds[1:], strict=True):
-        here, back = range(first, last), backward[first]
-        known = [left.get(codes[row]) for row in here]
-        shares = [one for row, one in zip(here, known, strict=True) if not made[row]]
-        if back:
-            shares = [before if one is None else one for one in shares]
-            if (saved := forward.get(names[pair].replace("backward", "forward"))) is not None:
-                shares.append(saved)
-        share = None if not shares or None in shares else min(one for one in shares if one is not None)
+        back, name = backward[first], names[pair]
+        known = [left.get(code) for code in codes[first:last]]
+        share: float | None = None  # the smallest of what it received, None where one of these is not followed
+        for row, same in enumerate(known, first):
+            if not made[row]:
+                taken = before if back and same is None else same
+                if taken is None:
+                    share = None
+                    break
+                share = taken if share is None else min(share, taken)
+        else:
+            saved = forward.get(name.replace("backward", "forward")) if back else None
+            if saved is not None:
+                share = saved if share is None else min(share, saved)
         if share is not None and not back:
-            forward[names[pair]] = forward[names[pair].rpartition(".forward")[0]] = share
-        module = forward.get(names[pair].rpartition(".parameters_grad")[0])
-        for row, same in zip(here, known, strict=True):
+            forward[name] = forward[name.rpartition(".forward")[0]] = share
+        for row, same in enumerate(known, first):
             if not made[row]:
                 if share is not None and same is None:
                     lower[row] = scores[row] * share
                 continue
             factor = same if share is None else share
             if factor is None and not lines[row]:
-                factor = module
+                factor = forward.get(name.rpartition(".parameters_grad")[0])
             if factor is not None:
                 lower[row] = min(lower[row], scores[row] * factor)
             elif starts[row]:

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import are_running_means, follow_rounding, score_against_terms
-from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
-from dumpscope.analysis.unit.left_over import find_left_over, identify
+from dumpscope.analysis.unit.gather_columns import name_nodes
+from dumpscope.analysis.unit.left_over import identify
+from dumpscope.analysis.unit.sums import weigh_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Role
@@ -40,20 +40,14 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
 
 def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
     """The scores by item pair, those of sums measured against their terms."""
-    context, items = unit.context, unit.target.items
-    names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
-    flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
-    flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
-    mean = are_running_means(items, context.target)
-    score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
-    guarded = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    return follow_rounding(context, score, guarded, names, direction, flat)
+    nodes = name_nodes(unit.target, unit.golden, unit.pairs)
+    return weigh_sums(unit.context, unit.facts, unit.target.items, opinions.score, *nodes).guarded
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
-    found: Bool = excused.copy()
+    carried: list[int] = []
     numbers = identify(context)
     codes, wrong, apart = numbers.tolist(), bad.tolist(), differs.tolist()
     keys = set(numbers[excused].tolist())
@@ -61,12 +55,14 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     optimizer = differs & (context.pair >= context.end)
     first = np.searchsorted(context.pair, np.arange(context.nodes + 1)).tolist()
     for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
+        if keys.isdisjoint(codes[first[pair] : first[pair + 1]]):
+            continue
         rows = range(first[pair], first[pair + 1])
         taken = [row for row in rows if codes[row] in keys]
-        if not taken:
-            continue
         if pair >= context.end and any(received[row] for row in taken):
             taken = [row for row in rows if apart[row]]
-        found[[row for row in taken if wrong[row]]] = True
+        carried += [row for row in taken if wrong[row]]
         keys.update([codes[row] for row in taken])
+    found: Bool = excused.copy()
+    found[carried] = True
     return found
