@@ -259,7 +259,7 @@ def _alike(blocks: Sequence[_Block]) -> Iterator[slice]:
 
 def _read_into(stream: BinaryIO, starts: Sequence[int], numbers: Float32) -> bool:
     """Fill each of the first dimension with what stands at its offset; False where the file is too short."""
-    rows, size = memoryview(numbers.reshape(-1).view(np.uint8)), numbers[0].nbytes
+    rows, size = numbers.reshape(-1).view(np.uint8).data, numbers[0].nbytes
     for place, start in enumerate(starts):
         stream.seek(start)
         if stream.readinto(rows[place * size : (place + 1) * size]) < size:  # type: ignore[attr-defined]
