@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.left_over import identify
+from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.match.operators.operations import operation
 from dumpscope.verdict.score import MAX, MEAN, MIN, NORM
@@ -42,6 +44,55 @@ _CANCELS: Final = 30.0
 what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Scores by item pair, for judging and for the search for causes.
+
+    given: those asked about; score: of gradients against the whole of which they are left
+    measured: of sums against their terms; guarded: also of what is made of such sums
+    """
+
+    facts: Facts
+    given: Float64
+    score: Float64
+    measured: Float64
+    guarded: Float64
+
+
+def weigh_sums(
+    context: Context,
+    facts: Facts,
+    items: Items,
+    given: Float64,
+    names: list[str],
+    labels: list[str],
+    kind: Int8,
+    direction: Int8,
+) -> Sums:
+    """Measure the sums of a unit. items: the target's; given: scores by item pair; the others by node pair
+
+    The last answer stays with the context, for who asks about the same scores again.
+    """
+    known = context.memo.get(Sums)
+    if isinstance(known, Sums) and known.facts is facts and np.array_equal(known.given, given, equal_nan=True):
+        return known
+    flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
+    flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
+    mean = are_running_means(items, context.target)
+    score = given * find_left_over(context, facts, names, kind, direction)
+    measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
+    guarded = follow_rounding(context, score, measured, names, direction, flat)
+    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded)
+    context.memo[Sums] = found
+    return found
+
+
+def code_labels(labels: list[str]) -> Int64:
+    """A number for each label, the same for the same label."""
+    table: dict[str, int] = {}
+    return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
 
 
 def score_against_terms(

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.unit.cancellation import weigh_sums
 from dumpscope.analysis.unit.gather_columns import name_nodes
 from dumpscope.analysis.unit.left_over import identify
-from dumpscope.analysis.unit.sums import weigh_sums
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Role
