@@ -34,7 +34,7 @@ TASKS: Final = ("statistics", "tensor")
 ALL: Final = "L1 statistics, risk level ALL"
 """The run whose nodes every counted call is looked for in."""
 
-LOW_RISK: Final = ("clamp", "tril", "triu", "repeat_interleave", "diag")
+LOW_RISK: Final = ("repeat_interleave", "diag")
 """Calls of msprobe's list of low risk that compute; no nodes at the default level."""
 
 SETTINGS: Final[dict[str, dict[str, Any]]] = {

@@ -5,7 +5,8 @@
 Environments are made in FOLDER/py3.8-torch2.1.0... and reused; an old torch is a download of two gigabytes. A Python that is not
 here is named and left out. In each, `pip install ./capture` must change no other package. Nodes, their order, parents and
 arguments must be equal; statistics to 1e-6 of the largest number of their tensor. Level L2 records torch's own operators, which
-differ between its versions: there only the nodes are counted. --docs writes the table into docs/capture.md.
+differ between its versions: there only the nodes are counted. Unusual programs (odd_programs.py) must compute the same bits with
+and without a recording, and no hook may fail. --docs writes the table into docs/capture.md.
 """
 
 from __future__ import annotations
@@ -121,6 +122,15 @@ def record(python: str | Path, folder: Path, without: list[str], path: str | Non
     command = [str(python), "-W", "ignore", str(PROGRAM), str(folder), *(["--without", *without] if without else [])]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=folder.parent)
     return "" if done.returncode == 0 else (done.stdout + done.stderr)[-2000:]
+
+
+def run_odd(python: Path, folder: Path) -> list[str]:
+    """What a recording changes in unusual programs, or what fails in it."""
+    command = [str(python), "-W", "ignore", str(PROGRAM.with_name("odd_programs.py")), str(folder)]
+    env = {**os.environ, "DUMPSCOPE_LOG_LEVEL": "3"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=folder.parent)
+    said = [line for line in done.stdout.splitlines() if "not with this torch" not in line]
+    return said or (["the unusual programs failed: " + done.stderr[-500:]] if done.returncode else [])
 
 
 def ranks(folder: Path) -> list[RankDump]:
@@ -250,6 +260,8 @@ def main() -> int:
                 compare(row, level, task, here / combination, reference / combination)
             else:
                 row.wrong.append(f"{combination}: no dump")
+        if numpy:
+            row.wrong += run_odd(own, dumps / f"odd-{there['torch']}")
         for level in ("L0", "L1", "mix"):
             row.levels.setdefault(level, (0, 0))
         rows.append(row)

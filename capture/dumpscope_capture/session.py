@@ -76,7 +76,8 @@ class Session:
         self.config = config
         self.errors = HookErrors()
         if selection is None:
-            selection = Selection(config, low_risk=wrap_list.low_risk, core=wrap_list.core)
+            as_msprobe = wrap_list.msprobes_low_risk if config.numbering == "msprobe" else frozenset()
+            selection = Selection(config, low_risk=wrap_list.low_risk | as_msprobe, core=wrap_list.core)
         self.recording = self._make_recording(selection)
         self._wrap_list = wrap_list
         self._optional = optional()
@@ -105,6 +106,7 @@ class Session:
         self.slices = Slices(config.slice)
         self._told_size = False
         self._step_bytes: int | None = None
+        self._told_of_nothing = False
         self.installed = False
         self._environment_checked = False
         self._check = self._make_check()
@@ -338,7 +340,7 @@ class Session:
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.add_to_run("arguments", self.recording.provenance.argument_names())
-        unlisted = self.table.take_unlisted()
+        unlisted = {**self.table.take_unlisted(), **self.recording.take_left_out()}
         if sink is not None and unlisted and self.config.functions:
             sink.add_to_run(UNRECORDED, unlisted)
         if sink is not None and self.scopes.scripted:
@@ -381,6 +383,8 @@ class Session:
         if isinstance(sink, StepSink):
             self._spent += sink.tensor_bytes
             self._tell_first_step(sink)
+            if sink.is_empty:
+                self._tell_of_nothing(sink)
             self._earlier_files = sink.step_files()
         self._folder_lock.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
@@ -471,6 +475,19 @@ class Session:
         if self.config.task == "tensor" and self._step_bytes is None:
             self._step_bytes = sink.tensor_bytes
             self._space_told("the first step with tensors took %.3g GiB", sink.tensor_bytes / GIB)
+
+    def _tell_of_nothing(self, sink: StepSink) -> None:
+        """Say once why a whole step has no node. A check that records what it finds may find nothing."""
+        if self._told_of_nothing or self.recording.overflow is not None or self.recording.bench is not None:
+            return
+        self._told_of_nothing = True
+        if self.config.list or self.config.scope:
+            why = "list and scope of the configuration name no call of it"
+        elif self.config.level == "L0":
+            why = "level L0 records modules inside of the model, neither the model itself nor functions; mix and L1 do"
+        else:
+            why = f"nothing ran between start() and stop() that level {self.config.level} records at this risk level"
+        LOG.warning("nothing of the step in %s was recorded: %s (told once)", sink.folder, why)
 
     def _space_told(self, text: str, *values: Any) -> None:
         """Log a size, and with it the steps asked for, the space that there is, and the limit."""

@@ -239,6 +239,21 @@ def test_low_risk_calls_are_in_construct_only(make: Any, read: Any) -> None:
     assert "Functional.relu.0.forward" in read().data
 
 
+@pytest.mark.parametrize("numbering", ["own", "msprobe"])
+def test_what_computes_is_a_node_though_msprobe_calls_it_low_risk(make: Any, read: Any, numbering: str) -> None:
+    def run() -> None:
+        torch.clamp(X, 0, 1)
+        X.tril()
+        torch.cat([X, X])
+        X.view(4).view(2, 2)
+
+    calls = ["Torch.clamp.0.forward", "Tensor.tril.0.forward"]
+    own = numbering == "own"
+    assert list(_capture(make, read, run, risk_level="FOCUS", numbering=numbering)) == calls * own
+    left_out = {"Torch.cat": 1, **({} if own else {"Torch.clamp": 1, "Tensor.tril": 1})}
+    assert read().run["unrecorded"] == {"torch.Tensor.view": 2, **left_out}
+
+
 def test_core_keeps_kernels_that_compute_and_a_list_switches_risk_off(make: Any, read: Any) -> None:
     def run() -> None:
         F.relu(F.linear(X, X))

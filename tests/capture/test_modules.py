@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
+from dumpscope.readers import discover, read_rank
 from dumpscope_format.naming import parse
 
 
@@ -358,3 +359,43 @@ def test_optimizers_and_clipping_are_pseudo_parents(make: Any, read: Any) -> Non
     assert construct["clip_grad"] is None
     assert construct["Tensor.add_.0.forward"] == "optimizer"
     assert "clip_grad" in construct.values()
+
+
+def test_a_lazy_module_is_recorded_from_its_first_call_on(
+    make: Any, read: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = nn.ModuleDict({"m": nn.LazyLinear(3)})
+    debugger = make(level="mix")
+    for _ in range(2):
+        debugger.start(whole)
+        whole["m"](torch.ones(2, 4)).sum().backward()
+        debugger.stop()
+        debugger.step()
+    assert "failed" not in caplog.text
+    first, second = (read(step=step).data for step in (0, 1))
+    (node,) = (name for name in first if name.startswith("Module.m.") and ".forward." in name)
+    assert first[node]["parameters"] == {}  # it has none before the call
+    assert first[node]["input_args"][0]["shape"] == [2, 4]
+    (node,) = (name for name in second if name.startswith("Module.m.") and ".forward." in name)
+    assert second[node]["parameters"]["weight"]["shape"] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"level": "L0"}, "neither the model itself nor functions"),
+        ({"level": "mix", "section": {"list": ["softmax"]}}, "list and scope"),
+    ],
+)
+def test_a_step_without_any_node_says_why_in_the_log_and_to_who_reads_it(
+    make: Any, read: Any, caplog: pytest.LogCaptureFixture, settings: dict[str, Any], why: str
+) -> None:
+    model = nn.Linear(4, 2)
+    dump = _capture(make, read, model, lambda: model(torch.ones(1, 4)), **settings)
+    assert dump.data == {}
+    (told,) = (line for line in caplog.messages if "nothing of the step" in line)
+    assert why in told
+    (rank,) = discover(dump.folder.parents[1]).ranks
+    (problem,) = read_rank(rank).problems  # as a reader of the dump is told
+    assert "ended as it should" in problem.message
+    assert ("neither the model itself" in problem.message) == (settings["level"] == "L0")

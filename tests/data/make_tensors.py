@@ -125,7 +125,6 @@ def refused() -> dict[str, tuple[str, bytes]]:
         torch.save(value, buffer)
         files[name] = (kind, buffer.getvalue())
 
-    add("quantized", "unsupported", torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8))
     add("sparse", "unsupported", torch.eye(3).to_sparse())
     add("sparse_csr", "unsupported", torch.eye(3).to_sparse_csr())
     add("nested_tensor", "unsupported", torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))

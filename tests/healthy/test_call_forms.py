@@ -23,6 +23,10 @@ def heads(dtype: Any = None) -> Any:
     return [torch.randn(2, 2, 6, 4, dtype=torch.float64).to(dtype or torch.float32) for _ in range(3)]
 
 
+def four_heads() -> Any:
+    return [torch.randn(2, 4, 6, 4) for _ in range(3)]
+
+
 def kept() -> Any:
     return torch.ones(6, 6, dtype=torch.bool).tril()
 
@@ -94,13 +98,13 @@ def with_ones() -> Any:
 
 
 def shared_heads() -> Any:
-    query, key, value = heads()
-    return torch.relu(F.scaled_dot_product_attention(query, key[:, :1], value[:, :1], is_causal=True, enable_gqa=True))
+    query, key, value = four_heads()
+    return torch.relu(F.scaled_dot_product_attention(query, key[:, :2], value[:, :2], is_causal=True, enable_gqa=True))
 
 
 def repeated_heads() -> Any:
-    query, key, value = heads()
-    key, value = (one[:, :1].repeat_interleave(2, 1) for one in (key, value))
+    query, key, value = four_heads()
+    key, value = (one[:, :2].repeat_interleave(2, 1) for one in (key, value))
     return torch.relu(F.scaled_dot_product_attention(query, key, value, is_causal=True))
 
 
@@ -271,3 +275,75 @@ def test_eager_attention_against_the_fused_call(tmp_path: Path) -> None:
     golden = recorded(tmp_path / "golden", fused)
     answer, _ = compare(recorded(tmp_path / "target", eager), golden)
     assert [one.kind for one in answer.origins if one.kind != "structure"] == []
+
+
+def by_scores(query: Any, key: Any, value: Any, by: float = 4**-0.5) -> Any:
+    """Attention that scales its scores: another product with a number than that of the queries."""
+    scores = torch.einsum("bhid,bhjd->bhij", query, key) * by
+    scores = scores.masked_fill(~kept(), torch.finfo(scores.dtype).min)
+    weights = F.dropout(F.softmax(scores, dim=-1, dtype=torch.float32), 0.0)
+    return torch.einsum("bhij,bhjd->bhid", weights, value)
+
+
+def by_queries(query: Any, key: Any, value: Any, by: float = 1.0) -> Any:
+    return F.scaled_dot_product_attention(query * by, key, value, is_causal=True)
+
+
+class Attention(torch.nn.Module):
+    """The scores that it hands out beside the result have another shape than what a fused call has in their place."""
+
+    def __init__(self, how: Callable[..., Any], **keys: float) -> None:
+        super().__init__()
+        self.how, self.keys, self.out = how, keys, torch.nn.Linear(4, 4)
+
+    def forward(self, *rows: Any) -> tuple[Any, Any]:
+        shown = torch.einsum("bhid,bhjd->bhij", *rows[:2]) if self.how is by_scores else rows[0].relu()
+        return self.out(self.how(*rows, **self.keys)), shown
+
+
+def attended(folder: Path, how: Callable[..., Any], task: str, **keys: float) -> Path:
+    torch.manual_seed(5)
+    net, rows = Attention(how, **keys), [one.requires_grad_() for one in heads()]
+    return recorded(folder, lambda: net(*rows)[0].square().sum().backward(), model=net, task=task)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_product_of_scores_is_not_that_of_queries(tmp_path: Path, task: str) -> None:
+    golden = attended(tmp_path / "golden", by_scores, task)
+    answer, unit = compare(attended(tmp_path / "target", by_queries, task), golden)
+    assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit[0])
+    answer, _ = compare(attended(tmp_path / "queries", by_queries, task, by=1.5), golden)
+    assert answer.origins[0].node.split(".")[1] in (
+        "__mul__",
+        "einsum",
+        "scaled_dot_product_attention",
+    )
+    answer, _ = compare(attended(tmp_path / "scores", by_scores, task, by=0.7), golden)
+    assert [(one.node, one.kind) for one in answer.origins] == [("Tensor.__mul__.0.forward", "configuration")]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_path: Path, task: str) -> None:
+    def averaged(name: str, dtype: Any, by: float, together: bool) -> Path:
+        torch.manual_seed(3)
+        layer, rows = torch.nn.Linear(8, 4).to(dtype), torch.randn(6, 8).to(dtype)
+        held = [one.detach() + 1 for one in layer.parameters()]
+
+        def run() -> None:
+            F.gelu(layer(rows)).square().sum().backward()
+            if together:
+                torch._foreach_lerp_(held, [one.detach() for one in layer.parameters()], by)
+            else:
+                for mine, own in zip(held, layer.parameters(), strict=True):
+                    mine.mul_(1 - by).add_(own.detach(), alpha=by)
+            F.gelu(F.linear(rows, *held))
+
+        return recorded(tmp_path / name, run, model=layer, task=task)
+
+    golden = averaged("golden", torch.float32, 0.5, together=True)
+    answer, _ = compare(averaged("target", torch.bfloat16, 0.5, together=False), golden)
+    assert (answer.origins, answer.counts.no) == ([], 0)
+    answer, _ = compare(averaged("wrong", torch.bfloat16, 0.1, together=False), golden)
+    assert (answer.origins[0].node, answer.origins[0].kind) == ("Functional.linear.1.forward", "weight")
+    answer, _ = compare(averaged("same", torch.float32, 0.5, together=False), golden)
+    assert [one.kind for one in answer.origins] == ["structure"]

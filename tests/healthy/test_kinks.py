@@ -134,7 +134,17 @@ def distribution() -> tuple[nn.Module, Callable[[], Any]]:
     return net, lambda: net(rows)
 
 
-def train(folder: Path, run: Run, kernels: Kernels, *, steps: int = 1, half: bool = False, **keys: Any) -> Path:
+def train(
+    folder: Path,
+    run: Run,
+    kernels: Kernels,
+    *,
+    steps: int = 1,
+    half: bool = False,
+    tried: str | None = None,
+    **keys: Any,
+) -> Path:
+    """tried: a step more that computes the loss in float32 alone, with this operator wrong ("" for none)"""
     torch.manual_seed(3)
     net, loss_of = run()
     rates = keys.pop("rates", {})
@@ -153,6 +163,12 @@ def train(folder: Path, run: Run, kernels: Kernels, *, steps: int = 1, half: boo
                 loss.backward()
                 optimizer.step()
                 optimizer.zero_grad()
+        if tried is not None:
+            PrecisionDebugger.stop()
+            PrecisionDebugger.step()
+            PrecisionDebugger.start(net)
+            with Kernels(exact=True, wrong=tried), torch.no_grad():
+                loss_of()
 
     return recorded(folder, whole, model=net, **keys)
 
@@ -206,4 +222,18 @@ def test_steps_of_keys_alone_in_a_bias_of_queries_keys_and_values_are_a_warning(
 
 def test_another_learning_rate_of_one_matrix_is_no_step_of_single_elements(tmp_path: Path) -> None:
     answer = ask(tmp_path, attention, Kernels(), task="tensor", rates={"linear1.weight": 2e-3, "linear1.bias": 2e-3})
+    assert answer.counts.no > 0
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_a_loss_in_float32_behind_steps_in_16_bits_on_one_side_carries_their_rounding(
+    tmp_path: Path, task: str
+) -> None:
+    target = train(tmp_path / "target", blocks, Kernels(exact=True), steps=2, half=True, tried="", task=task)
+    golden = train(tmp_path / "golden", blocks, Kernels(exact=True), steps=2, tried="", task=task)
+    answer = compare(target, golden)[0]
+    assert ([(one.node, one.kind) for one in answer.origins], answer.counts.no) == ([], 0)
+    wrong = train(tmp_path / "wrong", blocks, Kernels(exact=True), steps=2, half=True, tried="gelu", task=task)
+    answer = compare(wrong, golden)[0]
+    assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.gelu.0.forward", "computation")]
     assert answer.counts.no > 0

@@ -159,3 +159,10 @@ def test_an_argument_that_is_written_only_in_part_and_was_made_before_is_judged(
 
     _, unit = answer_of(tmp_path, lambda: run(1.5), lambda: run(1.0))
     assert verdicts(unit)["Tensor.__setitem__.0.forward.input.0"] == "M-2"
+
+
+def test_a_norm_whose_squares_vanish_in_float32_is_no_damage_of_its_file(tmp_path: Path) -> None:
+    """Memory that nobody wrote often holds such numbers; a norm of them is recorded as 0."""
+    sides = [lambda size=size: torch.sin(torch.full((4,), size)).sum() for size in (9e-44, 0.0)]
+    answer, unit = answer_of(tmp_path, *sides, task="tensor")
+    assert (answer.outcome, answer.problems, unit.problems) == ("agrees", [], [])

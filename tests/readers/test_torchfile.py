@@ -172,3 +172,23 @@ def _agrees(array: np.ndarray[Any, Any], record: dict[str, Any], path: Path) -> 
         assert same or (math.isnan(number) and math.isnan(stated)), (path, name, number, stated)
         count += 1
     return count
+
+
+@pytest.mark.filterwarnings("ignore:.*quantize_per_tensor:UserWarning")
+def test_a_quantized_tensor_has_the_numbers_that_it_stands_for(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    value = torch.linspace(-3, 3, 24).reshape(2, 3, 4)
+    scales, zeros = torch.tensor([0.1, 0.2, 0.3]), torch.tensor([1, 2, 3])
+    for stored in (
+        torch.quantize_per_tensor(value, 0.1, 3, torch.qint8),
+        torch.quantize_per_tensor(value, 0.1, -3, torch.qint32).transpose(0, 2),
+        torch.quantize_per_channel(value, scales, zeros, 1, torch.quint8),
+        torch.quantize_per_tensor(value[:0], 0.1, 0, torch.quint8),
+    ):
+        torch.save(stored, tmp_path / "q.pt")
+        found = torch_file.load(tmp_path / "q.pt")
+        assert found.dtype == str(stored.dtype)
+        assert np.array_equal(found.array, stored.dequantize().numpy())
+    torch.save(torch.quantize_per_channel(value, scales, zeros.float(), 1, torch.quint4x2), tmp_path / "q.pt")
+    with pytest.raises(TensorError, match="quantized"):
+        torch_file.load(tmp_path / "q.pt")

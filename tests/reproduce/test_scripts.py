@@ -237,6 +237,28 @@ def test_a_module_that_a_function_stands_for_runs_with_its_recorded_parameters(d
         }  # fmt: skip
 
 
+def test_calls_of_sparse_tensors_run_on_sparse_tensors(tmp_path: Path) -> None:
+    import torch  # noqa: PLC0415
+    from healthy.recording import recorded  # noqa: PLC0415
+
+    embedding = torch.nn.Embedding(6, 3, sparse=True)
+
+    def train() -> None:
+        torch.nn.functional.softmax(torch.sparse.mm(torch.eye(6).to_sparse(), embedding.weight), -1).sum().backward()
+        embedding(torch.tensor([1, 2, 2])).pow(2).sum().backward()
+
+    def block() -> None:
+        torch.eye(4).to_sparse_bsr((2, 2)) @ torch.ones(4, 1)
+
+    found = said(recorded(tmp_path / "dump", train, task="tensor"), tmp_path)
+    for node in ("Torch._sparse_mm.0", "Functional.embedding.0"):
+        (one,) = (report for script, report in found.items() if f".{node}." in f".{script}.")
+        assert (one["status"], one["verdict"], one["recorded"]) == (0, "pass", "pass"), one
+    blocks = recorded(tmp_path / "blocks", block, task="tensor")
+    with pytest.raises(UsageError, match="the size of blocks is not recorded"):
+        find_call(discover(str(blocks)), "Tensor.__matmul__.0")
+
+
 def test_an_archive_gives_a_script_with_its_tensors_beside_it(dumps: Path, tmp_path: Path) -> None:
     import shutil  # noqa: PLC0415
 

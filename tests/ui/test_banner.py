@@ -48,7 +48,9 @@ def test_a_cause_that_was_not_dumped_is_called_the_first_visible_divergence(
     banner_of(page, finished(server, made / "late", dumps / "stat_golden"))
     banner = page.get_by_test_id("banner")
     expect(banner.get_by_role("heading")).to_have_text("First visible divergence")
-    expect(page.get_by_test_id("reason")).to_contain_text("is in or after Functional.layer_norm.2.forward")
+    expect(page.get_by_test_id("reason")).to_contain_text(
+        "The last recorded call before it is Functional.layer_norm.2.forward"
+    )
 
 
 def test_what_is_damaged_is_told_with_its_place_and_the_rest_is_compared(

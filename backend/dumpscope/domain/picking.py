@@ -84,9 +84,9 @@ def picking_of(dump: RankDump, node: int) -> Picking | None:
         elif (role == Role.INPUT and path == "0") or path in ("input", "self"):
             source = item if tensor else source
         elif role == Role.INPUT and path.isdigit() and int(path) <= len(places):
-            given[places[int(path) - 1]] = _value_of(dump, item)
+            given[places[int(path) - 1]] = value_of(dump, item)
         elif role == Role.KWARG:
-            given[path] = _value_of(dump, item)
+            given[path] = value_of(dump, item)
     shape = items.shapes[items.shape[source]] if source >= 0 and items.shape[source] >= 0 else ()
     dim = given.get("dim", None if api in ("argmax", "argmin", "max", "min") else -1)
     count = given.get("k", 1) if api == "topk" else 1
@@ -111,6 +111,7 @@ def _is_whole(value: Any, least: int, most: int) -> bool:
     return value is None or (type(value) is int and least <= value <= most)
 
 
-def _value_of(dump: RankDump, item: int) -> Any:
+def value_of(dump: RankDump, item: int) -> Any:
+    """The number, text or list that an item holds; None for a tensor."""
     code = int(dump.items.value[item])
     return json.loads(dump.items.values[code]) if code >= 0 and dump.items.kind[item] == Kind.SCALAR else None

@@ -263,6 +263,7 @@ def _match_backward(matching: Matching) -> None:
         if target.direction[t] == Direction.FORWARD
     }
     g_forward = set(forward.values())
+    others = _other_forwards(matching)
     by_call: dict[tuple[str, int], int] = {}
     gradients: dict[str, deque[int]] = {}
     for g in range(len(golden.kind)):
@@ -285,8 +286,28 @@ def _match_backward(matching: Matching) -> None:
             elif partner is None and (matching.renamed.get(label, label), call[1]) not in g_forward:
                 partner = (matching.renamed.get(label, label), call[1])
             found = by_call.get(partner) if partner else None
-            if found is not None:
+            if found is not None and not others(t, found):
                 matching.pair(t, found)
+
+
+def _other_forwards(matching: Matching) -> Callable[[int, int], bool]:
+    """Tells whether the forward calls of two backward nodes are both recorded and are no partners by what they take."""
+    target, golden = matching.target, matching.golden
+    calls = [
+        {
+            (side.label[entry], side.index[entry]): entry
+            for entry in range(side.dumped)
+            if side.direction[entry] == Direction.FORWARD and side.kind[entry] == NodeKind.API
+        }
+        for side in (target, golden)
+    ]
+
+    def are_others(t: int, g: int) -> bool:
+        mine = calls[0].get((target.label[t], target.index[t]))
+        other = calls[1].get((golden.label[g], golden.index[g]))
+        return mine is not None and other is not None and is_another_call(target, golden, mine, other)
+
+    return are_others
 
 
 def _same_firing(matching: Matching, t: int, g: int) -> bool:
@@ -305,6 +326,7 @@ def _match_backward_leftovers(matching: Matching) -> None:
     """Align backward nodes without a forward call in either dump: those below matched backward parents, and at the top."""
     target, golden = matching.target, matching.golden
     parents = [(-1, -1)] + [(t, g) for t, g in matching.partner.items() if t in target.children]
+    others = _other_forwards(matching)
     known = {(target.label[t], target.index[t]) for t in matching.partner if target.direction[t] == Direction.FORWARD}
     for t_parent, g_parent in parents:
         ts = [t for t in target.children.get(t_parent, ()) if matching.free_target(t) and not is_call(target, t)]
@@ -315,7 +337,8 @@ def _match_backward_leftovers(matching: Matching) -> None:
         t_keys = [(target.direction[t], matching.renamed.get(target.label[t], target.label[t])) for t in ts]
         g_keys = [(golden.direction[g], golden.label[g]) for g in gs]
         for i, j in align(t_keys, g_keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i], gs[j])):  # type: ignore[misc]
-            matching.pair(ts[i], gs[j])
+            if not others(ts[i], gs[j]):
+                matching.pair(ts[i], gs[j])
         _match_below(matching, deque((t, matching.partner[t]) for t in ts if t in matching.partner))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Method, NodePairs, Outcome
 from dumpscope.domain.limits import at_limit, is_limit, limits
-from dumpscope.domain.records import Bool, Int64, Items, Kind, NodeKind, RankDump, Role, State
+from dumpscope.domain.records import Bool, Direction, Int64, Items, Kind, NodeKind, RankDump, Role, State
 from dumpscope.match.operators.arguments import ABSENT, argument_name, default_of
 from dumpscope.match.sides import TRANSFORMS
 
@@ -305,3 +305,21 @@ def find_mapped(target: RankDump, golden: RankDump, context: Context, facts: Fac
         )
     ]
     return np.array(found, np.int64)
+
+
+def find_no_gradients(target: RankDump, golden: RankDump, pairs: NodePairs, context: Context, facts: Facts) -> Int64:
+    """Gradients that a backward pass gives for what no loss uses: zeros of another shape on the two sides, or none on one."""
+    rows = np.flatnonzero(
+        np.isin(facts.outcome, (Outcome.SHAPE, Outcome.KIND)) & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    )
+    nodes = pairs.target[context.pair[rows]]
+    rows = rows[(nodes >= 0) & (target.nodes.direction[nodes] == Direction.BACKWARD)]
+    none = np.ones(len(rows), bool)
+    for dump, items, dtype, stats, state in (
+        (target, context.target, context.t_dtype, context.t_stats, context.t_state),
+        (golden, context.golden, context.g_dtype, context.g_stats, context.g_state),
+    ):
+        zeros = (state[rows, :2] == State.FINITE).all(axis=1) & (stats[rows, :2] == 0).all(axis=1)
+        none &= np.where(dtype[rows] >= 0, zeros, dump.items.kind[items[rows]] == Kind.NONE)
+    found: Int64 = rows[none]
+    return found

@@ -231,9 +231,20 @@ def is_another_call(target: Side, golden: Side, t: int, g: int) -> bool:
     if operation(target.label[t]) not in ARITHMETIC:
         return False
     shapes = target.signature(t)[0], golden.signature(g)[0]
-    if len(shapes[0]) == len(shapes[1]) or not all(shapes):
+    if not all(shapes):
         return False
+    if len(shapes[0]) == len(shapes[1]):
+        return _takes_other_number(target, golden, t, g) and all(
+            len(one) != len(other) or one[-1:] != other[-1:] for one, other in zip(*shapes, strict=True)
+        )
     return not any(one == other for one, other in zip(*shapes, strict=False))
+
+
+def _takes_other_number(target: Side, golden: Side, t: int, g: int) -> bool:
+    """Whether both calls take a number beside one tensor, and another one."""
+    t_shapes, _, _, t_others = target.signature(t)
+    g_others = golden.signature(g)[3]
+    return len(t_shapes) == 1 and bool(t_others) and bool(g_others) and t_others != g_others
 
 
 def takes_same(target: Side, golden: Side, t: int, g: int) -> bool:

@@ -11,6 +11,8 @@ from dumpscope.texts import say
 NOT_FINITE: Final = ("nan", "inf", "-inf")
 _NUMBERS: Final = ("int", "float", "bool")
 _TENSORS: Final = ("torch.Tensor", "torch.nn.parameter.Parameter", "numpy.ndarray")
+_SPARSE: Final = ("sparse_coo", "sparse_csr", "sparse_csc")
+"""Layouts that a tensor with its zeros is brought into without more being known."""
 
 
 class Reader:
@@ -60,6 +62,11 @@ class Reader:
         counts = {key: count for key, count in (record.get("counts") or {}).items() if key in NOT_FINITE}
         if counts:
             made["counts"] = counts
+        layout = record.get("layout")
+        if isinstance(layout, str) and "absent" not in record:
+            if layout not in _SPARSE:
+                raise UsageError(say("reproduce.of_layout", item=item, layout=layout))
+            made["layout"] = layout
         if isinstance(record.get("stride"), list):
             made["stride"] = record["stride"]
         if item in self._storage:

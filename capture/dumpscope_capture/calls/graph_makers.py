@@ -24,8 +24,11 @@ def graph_maker() -> str | None:
         return "torch.jit.trace"
     if _COMPILER.get("_is_exporting_flag"):
         return "torch.export"
-    if _dispatch_modes() and _records_operators():
-        return "make_fx"
+    if _dispatch_modes():
+        if _records_operators():
+            return "make_fx"
+        if _functionalizes():
+            return "torch.export"
     if _traces_symbols():
         return "torch.fx.symbolic_trace"
     return "torch.compile" if _COMPILER.get("_is_compiling_flag") else None
@@ -35,6 +38,11 @@ def _traces_symbols() -> bool:
     """Whether `torch.fx` traces. torch 2.14 keeps it by thread; until then it is a flag of the module."""
     ask = _SYMBOLIC.get("_get_is_fx_tracing")
     return bool(ask() if ask is not None else _SYMBOLIC.get("_is_fx_tracing_flag"))
+
+
+def _functionalizes() -> bool:
+    """Whether operators of this thread are taken apart for a graph: the second phase of `torch.export` in torch 2.1 and 2.2."""
+    return bool(torch._C._dispatch_tls_is_dispatch_key_included(torch._C.DispatchKey.Functionalize))
 
 
 def _records_operators() -> bool:

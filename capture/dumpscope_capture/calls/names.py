@@ -25,7 +25,7 @@ PREFIXES: Final = {
     "distributed": "Distributed", "npu_distributed": "Distributed", "mindspeed": "MindSpeed",
 }  # fmt: skip
 DEFAULT_LIST: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support_wrap_ops.yaml")
-_LISTS: Final = (*PREFIXES, "low_risk", "core")
+_LISTS: Final = (*PREFIXES, "low_risk", "low_risk_of_msprobe", "core")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +45,15 @@ class Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapList:
-    """The yaml file: names by category, and the risk lists. left_out: names that are not recorded in any namespace"""
+    """The yaml file: names by category, and the risk lists.
+
+    msprobes_low_risk: names that compute and that msprobe leaves out
+    left_out: names that are not recorded in any namespace
+    """
 
     names: dict[str, tuple[str, ...]]
     low_risk: frozenset[str]
+    msprobes_low_risk: frozenset[str]
     core: frozenset[str]
     left_out: frozenset[str] = frozenset()
 
@@ -80,6 +85,7 @@ def read_list(path: str | None = None) -> WrapList:
     return WrapList(
         names={key: lists[key] for key in PREFIXES},
         low_risk=frozenset(lists["low_risk"]),
+        msprobes_low_risk=frozenset(lists["low_risk_of_msprobe"]),
         core=frozenset(lists["core"]),
     )
 
@@ -215,7 +221,10 @@ class Table:
             if function is None or not callable(function):
                 continue
             found.add(f"{PREFIXES[category]}.{name}")
-            api = Api(prefix=PREFIXES[category], name=name.rsplit(".", 1)[-1], function=function)
+            last = (
+                function.__name__ if name.startswith("sparse.") else name.rsplit(".", 1)[-1]
+            )  # `_sparse_mm` is not `mm`
+            api = Api(prefix=PREFIXES[category], name=last, function=function)
             if category == "tensor":
                 self._methods.setdefault(api.name, api)
             if isinstance(function, types.FunctionType) and not reaches_mode(function):

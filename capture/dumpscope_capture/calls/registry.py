@@ -79,6 +79,11 @@ def beyond(*, moves: bool) -> dict[str, tuple[str, ...]]:
             name = _own_name(owner, function)
             if name is not None and (moves or not _MOVES.fullmatch(name)):
                 found[place[0]].append(f"{place[1]}{name}")  # type: ignore[index]
+    found["torch"] += [
+        f"sparse.{name}"  # which the registry does not know
+        for name, function in vars(torch.sparse).items()
+        if isinstance(function, types.BuiltinFunctionType) and not name.startswith("_")
+    ]
     found["torch"] += [name for name in _private() if moves or not _PRIVATE_MOVES.fullmatch(name)]
     found["tensor"] += [name for name in OPERATORS.values() if moves or not _MOVES.fullmatch(name)]
     if moves:

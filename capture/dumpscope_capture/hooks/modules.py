@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 from torch.nn.modules import module as hooks
+from torch.nn.parameter import is_lazy
 
 from dumpscope_capture.calls.call import Call, Open
 from dumpscope_capture.context import LOG
@@ -282,11 +283,12 @@ class ModuleScopes:
                 call.body["parameters"] = self._parameters(name, module)
 
     def _parameters(self, name: str, module: torch.nn.Module) -> dict[str, Any]:
-        """Records of the module's own parameters."""
+        """Records of the module's own parameters, but for those of a lazy module that have no shape before its first call."""
         recording = self._recording
         return {
             key: recording.record(value, f"{name}.parameters.{key}")
             for key, value in _inside(module).named_parameters(recurse=False)
+            if not is_lazy(value)
         }
 
     def _end(self, known: KnownModule, module: torch.nn.Module, result: Any) -> None:

@@ -24,6 +24,7 @@ from dumpscope_capture.context import LOG, Unobserved
 from dumpscope_capture.hooks.entering import Entering
 from dumpscope_capture.hooks.graphs import GRAPHS, RESUMED, Graph
 from dumpscope_capture.hooks.patches import Patches
+from dumpscope_capture.older_torch import autocast_dtype
 from dumpscope_capture.record.recording import Recording
 from dumpscope_format.compiled_graph import SUFFIX
 from dumpscope_format.paths import file_name
@@ -304,7 +305,7 @@ class CompiledRegions:
 def _modes() -> dict[str, Any]:
     """Switches around a region, which its graph does not hold."""
     kinds = {"cpu", *(kind for kind in ("cuda", "npu", "xpu") if getattr(torch, kind, None) is not None)}
-    autocast = {kind: torch.get_autocast_dtype(kind) for kind in sorted(kinds) if torch.is_autocast_enabled(kind)}
+    autocast = {kind: dtype for kind in sorted(kinds) if (dtype := autocast_dtype(kind)) is not None}
     return {
         "grad": torch.is_grad_enabled(),
         "autocast": {kind: str(dtype).replace("torch.", "") for kind, dtype in autocast.items()},

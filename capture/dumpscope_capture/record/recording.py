@@ -72,6 +72,7 @@ class Recording(Step):
         self._lock = threading.RLock()
         self.numbers = Numbers(plain=config.numbering == "msprobe")
         self._pseudo: set[str] = set()
+        self._left_out: dict[str, int] = {}
 
     @property
     def active(self) -> bool:
@@ -171,6 +172,8 @@ class Recording(Step):
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
         if not self.config.optimizer and self.thread_state.is_stepping():
             outcome = "drop"  # numbered all the same, so that other names do not depend on the key
+        if outcome == "link" and not self.links:
+            self._left_out[api.label] = self._left_out.get(api.label, 0) + 1
         call = Call(name, outcome, self.parent(number) if self.links else None, number)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"
@@ -183,6 +186,11 @@ class Recording(Step):
             with self.errors.guard("a call's arguments"):
                 observer.begin(call, args, kwargs, frame)
         return call
+
+    def take_left_out(self) -> dict[str, int]:
+        """Functions that the risk level left out since the last time, and how often, where construct.json does not tell it."""
+        counted, self._left_out = self._left_out, {}
+        return counted
 
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call: inside the device's kernel dump if it is the call to dump, else as the interventions say."""

@@ -173,6 +173,8 @@ def _reals(
 
 def lay_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.Tensor:
     """A copy with the recorded strides and offset, or in row-major order."""
+    if "layout" in spec:  # its file has the zeros, too
+        return tensor.to_sparse(layout=getattr(torch, spec["layout"]))
     stride = spec.get("stride")
     if layout == "contiguous" or stride is None or len(stride) != tensor.dim():
         return tensor.contiguous().clone()

@@ -203,7 +203,9 @@ def _tensors(value: Any, path: str, *, nested: bool) -> Iterator[tuple[str, torc
 
 
 def to_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().to("cpu", copy=True)
+    """A copy on the CPU, of a sparse tensor with its zeros, as the recorded ones are."""
+    copied = tensor.detach().to("cpu", copy=True)
+    return copied if copied.layout is torch.strided else copied.to_dense()
 
 
 @contextlib.contextmanager

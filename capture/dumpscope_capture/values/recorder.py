@@ -227,6 +227,12 @@ class Recorder:
             tensor = tensor_subclasses.components(tensor)
         elif absent is None and self._slices is not None and self._slices.now and tensor.layout is torch.strided:
             tensor = self._cut(tensor, record)
+        if absent is None and tensor.layout is not torch.strided:
+            record["layout"] = without_prefix(str(tensor.layout), "torch.")
+            try:
+                tensor = tensor_subclasses.with_zeros(tensor)
+            except Exception as error:  # no memory for it, say
+                absent = f"{type(error).__name__}: {str(error)[:120]}"
         if absent is None:
             absent = reason_absent(tensor)
         record.update(_EMPTY_XOR if self.summary == "xor" else _EMPTY)

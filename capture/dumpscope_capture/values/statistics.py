@@ -124,6 +124,8 @@ def reason_absent(tensor: torch.Tensor) -> str | None:
         return "no data (meta)"
     if tensor.dtype in _PACKED:
         return f"no arithmetic for {without_prefix(str(tensor.dtype), 'torch.')}"
+    if torch._is_functional_tensor(tensor):  # what looks like its memory is none
+        return "inside a graph capture"
     if tensor.numel() == 0:
         return "empty"
     if is_freed(tensor):

@@ -20,6 +20,11 @@ ASYNC_TYPE: Final = "torch.distributed._functional_collectives.AsyncCollectiveTe
 BATCHED_TYPE: Final = "torch.func.BatchedTensor"
 TRACKED_TYPE: Final = "torch.func.GradTrackingTensor"
 
+DENSE_LIMIT: Final = 1 << 27
+"""Bytes of a sparse tensor with its zeros, up to which it is recorded so."""
+
+_SPARSE: Final = frozenset((torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
+
 Unwrapped: TypeAlias = "tuple[str, torch.Tensor, dict[str, Any], str | None]"
 """(type, tensor, extra keys, why it has no statistics)."""
 
@@ -78,6 +83,13 @@ def components(tensor: torch.Tensor) -> torch.Tensor:
     """All numbers of a nested tensor, with one dimension less."""
     values: torch.Tensor = tensor.values()
     return values
+
+
+def with_zeros(tensor: torch.Tensor) -> torch.Tensor:
+    """A sparse tensor as a plain one, entries of the same place added up; as it is where that takes more than DENSE_LIMIT."""
+    if tensor.layout not in _SPARSE or tensor.is_meta or tensor.numel() * tensor.element_size() > DENSE_LIMIT:
+        return tensor
+    return tensor.to_dense()
 
 
 def shape_of(tensor: torch.Tensor) -> list[int] | None:

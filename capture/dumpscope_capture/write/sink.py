@@ -170,6 +170,11 @@ class StepSink:
         """Bytes of the tensor files written so far; links take none."""
         return self._files.counts()["bytes"]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no node was recorded so far."""
+        return self._journal is not None and not self._journal.contents.places
+
     def step_files(self) -> StepFiles:
         """The tensor files of this step, for the sink of the next one. Call `close` first."""
         return self._files.step_files()

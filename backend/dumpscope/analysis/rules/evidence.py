@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from dumpscope.analysis.rules.rule import HIDDEN, Finding
 from dumpscope.analysis.unit.calls import forward_of
 from dumpscope.analysis.unit.case import Case
@@ -13,6 +15,7 @@ from dumpscope.domain.records import STATISTICS, Direction, Int32, Items, Kind, 
 from dumpscope.domain.stored_counts import list_other_counts, stores_counts
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, phrase
+from dumpscope_format.naming import parse
 
 SATURATED: Final = "saturated"
 """Variant of an overflow: a result stands at the limit of its dtype on one side only."""
@@ -45,7 +48,7 @@ def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
     if finding.kind == "overflow" and is_backward(case, finding):
         word = "overflow_backward"
     elif finding.kind == "computation" and finding.hidden:
-        return [_advise_hidden(case)]
+        return [_advise_hidden(case, finding.pair)]
     elif finding.kind == "computation" and case.columns.sequence:
         return [phrase("advice.between")]
     elif finding.kind == "computation" and is_backward(case, finding):
@@ -63,16 +66,34 @@ def has_tensors(case: Case, pair: int) -> bool:
     return bool(len(rows) and (names >= 0).all() and case.target.header.data_dir)
 
 
-def _advise_hidden(case: Case) -> Phrase:
-    """How to have the cause recorded: calls that the capture saw and left out are named, those that compute first."""
+def _advise_hidden(case: Case, pair: int) -> Phrase:
+    """How to have the cause recorded: calls that were seen and left out are named, those that compute first, and among them those
+    that ran before the call."""
     runs = [dump.header.run for dump in (case.target, case.golden)]
-    names = {name for run in runs if run is not None for name in run.unrecorded}
-    if not names:
+    counted = {name for run in runs if run is not None for name in run.unrecorded}
+    ordered = [name for name in _named_before(case, pair) if not moves_data(name)]
+    ordered += sorted(counted, key=lambda name: (moves_data(name), name))
+    if not ordered:
         return phrase(f"advice.{HIDDEN}")
-    ordered = sorted(names, key=lambda name: (moves_data(name), name))
     more = len(ordered) - _NAMED
     listed = ", ".join(ordered[:_NAMED]) + (f" (+{more})" if more > 0 else "")
     return phrase("advice.hidden_calls", names=listed)
+
+
+def _named_before(case: Case, pair: int) -> list[str]:
+    """Calls before a pair, in its pass, of which a dump has the name alone (construct.json): each once, nearest first."""
+    for dump, nodes in ((case.target, case.pairs.target), (case.golden, case.pairs.golden)):
+        node, tree = int(nodes[pair]), dump.tree
+        if node < 0:
+            continue
+        bare = np.arange(len(dump.nodes), len(tree))
+        bare = bare[tree.order[bare] < tree.order[node]]
+        named = [parse(tree.names[entry]) for entry in bare[np.argsort(-tree.order[bare])].tolist()]
+        way = parse(dump.nodes.names[node]).direction
+        found = dict.fromkeys(name.label for name in named if name.kind == "api" and name.direction == way)
+        if found:
+            return list(found)
+    return []
 
 
 def describe_birth(case: Case, finding: Finding) -> list[Phrase]:

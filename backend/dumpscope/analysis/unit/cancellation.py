@@ -11,9 +11,10 @@ from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts
+from dumpscope.domain.picking import PLACES
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.match.operators.operations import operation
-from dumpscope.verdict.score import MAX, MEAN, MIN, NORM
+from dumpscope.verdict.score import MAX, MEAN, MIN, NORM, is_exact_kind, overflow_differs
 
 _WRITTEN_MEANS: Final = ("written.input.1", "written.running_mean", "written.buffers.running_mean")
 _SUM, _MEAN, _DIFFERENCE, _PRODUCT, _ADDED_PRODUCT = range(1, 6)
@@ -51,7 +52,7 @@ class Sums:
     """Scores by item pair, for judging and for the search for causes.
 
     given: those asked about; score: of gradients against the whole of which they are left
-    measured: of sums against their terms; guarded: also of what is made of such sums
+    measured: of sums against their terms; guarded: also of what is made of such sums; flat: at most one dimension
     """
 
     facts: Facts
@@ -59,6 +60,7 @@ class Sums:
     score: Float64
     measured: Float64
     guarded: Float64
+    flat: Bool
 
 
 def weigh_sums(
@@ -83,8 +85,9 @@ def weigh_sums(
     mean = are_running_means(items, context.target)
     score = given * find_left_over(context, facts, names, kind, direction)
     measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    guarded = follow_rounding(context, score, measured, names, direction, flat)
-    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded)
+    nothing = np.zeros(len(context), bool)
+    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, nothing, nothing, 0.0)
+    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded, flat=flat)
     context.memo[Sums] = found
     return found
 
@@ -281,7 +284,17 @@ def _sizes_of_products(
 
 
 def follow_rounding(
-    context: Context, score: Float64, guarded: Float64, names: list[str], direction: Int8, flat: Bool
+    context: Context,
+    facts: Facts,
+    score: Float64,
+    guarded: Float64,
+    names: list[str],
+    direction: Int8,
+    flat: Bool,
+    crossed: Bool,
+    held: Bool,
+    bulk: float,
+    least: float = 1.0,
 ) -> Float64:
     """`guarded` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these were.
 
@@ -290,18 +303,38 @@ def follow_rounding(
     and a gradient that no recorded call made is a sum of those before it, as long as all errors so far are followed. Where only
     modules were recorded, the gradient of a matrix is made of what its module received.
 
+    So is what noise moved over a jump: what is computed of it is of other numbers, so that no finite error of it means anything,
+    nor do integers and shapes; and so is what no recorded call made, as long as all errors so far are followed.
+
     score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair; flat: as there
+    crossed: by item pair, see `noise.find_crossed`; held: weights, which no call made; bulk: the floor of distances
+    least: up to this score an error needs no sum and no jump (`explained_by`)
     """
     output = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))
+    whole = 1.0 / bulk if bulk else np.inf
+    finite = np.where(np.isposinf(score) & crossed.any() & ~overflow_differs(context, facts), whole, score)
     with np.errstate(invalid="ignore"):
         loud = (context.kind == Kind.TENSOR) & (score > 1)
-        begun = loud & (context.role == Role.OUTPUT) & (guarded < score)
+        guarded = np.where(loud & crossed, finite / (2 * whole), guarded)
+        begun = loud & (context.role == Role.OUTPUT) & (guarded < finite)
         begun &= (direction == Direction.FORWARD)[context.pair] | ~flat
+    begun |= crossed
     if not begun.any():
         return guarded
+    score, own, numbers = finite, score, identify(context)
+    if (crossed & ~loud).any():  # moved, though statistics do not show it
+        loud |= np.isin(numbers, numbers[crossed & ~loud]) & (context.kind == Kind.TENSOR)
     rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
     pairs = context.pair[rows]
-    codes, made, starts = identify(context)[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
+    codes, made, starts = numbers[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
+    moved, loose = crossed[rows].tolist(), ~held[rows]
+    sizes = np.unique(context.elements[crossed])
+    picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
+    # Words that were picked stand among others later on; what was compared does not.
+    if not picks[context.pair[crossed]].any():
+        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], sizes)
+    loose &= _are_multiples(context.elements[rows], sizes[sizes > 0])
+    free, jumped = loose.tolist(), False
     scores, lower, lines = score[rows].tolist(), guarded[rows].tolist(), flat[rows].tolist()
     backward = (direction == Direction.BACKWARD)[pairs].tolist()
     left: dict[int, float] = {}
@@ -312,10 +345,15 @@ def follow_rounding(
     calls = pairs[bounds[:-1]].tolist()
     for pair, first, last in zip(calls, bounds[:-1], bounds[1:], strict=True):
         back, name = backward[first], names[pair]
+        jumped = jumped or True in moved[first:last]
         known = [left.get(code) for code in codes[first:last]]
+        if jumped and not back:
+            known = [
+                before if one is None and not made[row] and free[row] else one for row, one in enumerate(known, first)
+            ]
         share: float | None = None  # the smallest of what it received, None where one of these is not followed
         for row, same in enumerate(known, first):
-            if not made[row]:
+            if not made[row] and (same is not None or scores[row] > least or least <= 1):
                 taken = before if back and same is None else same
                 if taken is None:
                     share = None
@@ -329,7 +367,7 @@ def follow_rounding(
             forward[name] = forward[name.rpartition(".forward")[0]] = share
         for row, same in enumerate(known, first):
             if not made[row]:
-                if share is not None and same is None:
+                if share is not None and (same is None or jumped):
                     lower[row] = scores[row] * share
                 continue
             factor = same if share is None else share
@@ -338,15 +376,28 @@ def follow_rounding(
             if factor is not None:
                 lower[row] = min(lower[row], scores[row] * factor)
             elif starts[row]:
-                factor = lower[row] / scores[row]
+                factor = 1 / (2 * whole) if moved[row] else lower[row] / scores[row]
             if factor is not None:
                 left.setdefault(codes[row], factor)
                 before = factor if sound else None
-            else:
+            elif scores[row] > least or least <= 1:
                 sound, before = False, None
     lowered: Float64 = guarded.copy()
     lowered[rows] = lower
-    return lowered
+    return np.where(np.isposinf(own) & ~(lowered < finite), own, lowered)
+
+
+def _are_multiples(elements: Int64, sizes: Int64) -> Bool:
+    """Which of these numbers of elements may be what was moved, cast, looked up or stretched: multiples of one of the sizes."""
+    found = np.zeros(len(elements), bool)
+    for size in sizes.tolist():
+        found |= elements % size == 0
+    return found
+
+
+def explained_by(score: Float64, weight: Bool) -> float:
+    """The largest score that weights explain which an optimizer made different; 1 where there are none."""
+    return float(max(1.0, JUMP * score[weight & np.isfinite(score)].max(initial=0.0)))
 
 
 def are_running_means(items: Items, rows: Int32) -> Bool:

@@ -27,7 +27,7 @@ class StepEnd:
     """What is kept of a unit when its step is over.
 
     noise: largest finite score of the unit; gradients: recorded and compared
-    lifted: names of the parameters whose gradients are pure rounding; updates: see learned_noise.find_updates
+    lifted: names of the parameters whose gradients are pure rounding; updates: see learned_noise.find_updates; bulk: see Case
     gradient: the first node whose gradient differs, in any bit, after a forward that does not; "" where there is none
     """
 
@@ -37,6 +37,7 @@ class StepEnd:
     gradient: str
     lifted: frozenset[str] = frozenset()
     updates: frozenset[int] = frozenset()
+    bulk: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +45,15 @@ class History:
     """What the steps before this one leave to it.
 
     differs: some bit of an earlier step differs, so an optimizer may have made weights differ; went_wrong: an earlier step has a
-        finding; before: end of the last step on this rank, None in the first
+        finding; before: end of the last step on this rank, None in the first; noisy: an earlier step was noisy for a known reason
+        (`learned_noise.are_noisy`), so that weights made there carry its rounding, whatever this step computes in
     """
 
     step: int = 0
     differs: bool = False
     went_wrong: bool = False
     before: StepEnd | None = None
+    noisy: bool = False
 
 
 def _know_nothing(_pair: int) -> PickCheck | None:
@@ -61,6 +64,8 @@ def _know_nothing(_pair: int) -> PickCheck | None:
 class Case:
     """All that the rules look at. first_item: first item pair of each node pair, and the number of item pairs at the end
 
+    crossed: by item pair, what noise moved over a jump (`noise.find_crossed`); none in a quiet pair
+    bulk: the floor of distances that rules the unit
     check_picks: what the tensors of a node pair that sorts or picks show, None where they cannot be read
     makers: what `dataflow.find_makers` found, by whether for the golden
     """
@@ -75,6 +80,8 @@ class Case:
     columns: NodeColumns
     first_item: Int64 = field(repr=False)
     history: History = field(default_factory=History)
+    crossed: Bool = field(repr=False)
+    bulk: float = 0.0
     check_picks: Callable[[int], PickCheck | None] = field(default=_know_nothing, repr=False)
     makers: dict[bool, Int64] = field(default_factory=dict, repr=False)
 

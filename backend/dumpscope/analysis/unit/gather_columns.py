@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import code_labels, weigh_sums
+from dumpscope.analysis.unit.cancellation import code_labels, explained_by, follow_rounding, weigh_sums
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
@@ -42,10 +42,13 @@ def gather_columns(
     facts: Facts,
     opinions: ItemOpinions,
     bulk: float,
+    crossed: Bool,
     *,
     carried: bool,
 ) -> NodeColumns:
     """Compute the columns of one unit.
+
+    crossed: by item pair, see `noise.find_crossed`
 
     bulk: the floor that rules it (verdict.score.common_floor)
     carried: an earlier step differs, so an optimizer may have made weights differ by any size
@@ -79,6 +82,14 @@ def gather_columns(
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, backward, bulk)
     quiet = quiet and not use_other_kernels(target, golden) and not (pairs.method == Method.FUSED).any()
     quiet = quiet and not noise.have_other_shapes(context)
+    quiet = quiet and not _begins_with_jump(context, np.fmax(own_in, out_score), crossed)
+    if quiet:
+        crossed = np.zeros(len(context), bool)
+    if crossed.any():
+        held, least = holds_weight(target, context, kind), explained_by(score, weight)
+        guarded = follow_rounding(
+            context, facts, score, measured, names, direction, sums.flat, crossed, held, bulk, least
+        )
     quiet = quiet and not _begins_with_rounding(np.fmax(own_in, out_score), _worst(context, guarded, output), inexact)
     summed = (guarded < measured) & ~output & tensor
     if summed.any() and not (quiet or sequence):
@@ -142,6 +153,13 @@ def _begins_with_rounding(worst: Float64, guarded: Float64, inexact: Float64) ->
     with np.errstate(invalid="ignore"):
         first = np.flatnonzero(worst > noise.QUIET)[:1]
         return bool(((guarded[first] <= noise.QUIET) & (inexact[first] > 0)).any())
+
+
+def _begins_with_jump(context: Context, worst: Float64, crossed: Bool) -> bool:
+    """What differs first, by more than a quiet pair may, stands on the other side of a jump: bits of calls before it differ."""
+    with np.errstate(invalid="ignore"):
+        first = np.flatnonzero(worst > noise.QUIET)[:1]
+    return bool(np.isin(first, context.pair[crossed]).any())
 
 
 def _drop_lone_hashes(context: Context, facts: Facts, score: Float64) -> Float64:

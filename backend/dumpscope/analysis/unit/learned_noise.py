@@ -33,7 +33,7 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     """The opinions with a warning for each No that is no larger than the noise of this pair at its node.
 
     The threshold of a node (noise.py) is what the calls before it show three times over, and no less than what the dtypes of the
-    two runs explain; an optimizer may make three times of what it takes.
+    two runs explain; an optimizer may make three times of what it takes, and so may any call behind weights of a noisy step.
     score: those of the opinions, of sums measured against their terms
     named: node pairs of findings; what a cause did there is no noise
     """
@@ -41,7 +41,8 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     if columns.quiet:
         return opinions
     # Where nothing tells why the runs should be noisy, only an optimizer is excused, and what it left to a later step.
-    noisy = _are_noisy(case)
+    inherited = case.history.noisy and not case.history.went_wrong
+    noisy = inherited or are_noisy(case)
     bad = (opinions.verdict == Verdict.NO) & np.isin(opinions.rule, MEASURED)
     bad &= case.facts.outcome == Outcome.COMPARED
     cause = np.zeros(len(columns), bool)
@@ -49,7 +50,9 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     # An optimizer divides by the size of a gradient, so what it makes may be farther apart than what it takes; and so may be
     # what a later step computes with a weight that it made.
     grows = np.arange(len(columns)) >= context.end
-    if case.history.differs:
+    if inherited:
+        grows[:] = True
+    elif case.history.differs:
         grows[context.pair[holds_weight(case.target, context, columns.kind)]] = True
     own = columns.threshold if noisy else np.zeros(len(columns))
     limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
@@ -60,6 +63,9 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         wrong = np.zeros(len(columns), bool)
         wrong[context.pair[bad & ~excused & case.received]] = True
         excused &= ~wrong[context.pair] | (score <= own[context.pair])
+        if inherited and excused.any():  # a module puts out what a call inside it made
+            numbers = identify(context)
+            excused |= bad & ~cause[context.pair] & np.isin(numbers, numbers[excused])
     return _excuse(opinions, excused, "C-2")
 
 
@@ -91,6 +97,18 @@ def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> I
     return _excuse(opinions, excused, "C-1")
 
 
+def excuse_crossed(case: Case, opinions: ItemOpinions, score: Float64, named: Iterable[int]) -> ItemOpinions:
+    """The opinions with a warning for each No of what noise moved over a jump, and of what follows from that.
+
+    score: those of the opinions, lower behind jumps (`cancellation.follow_rounding`); named: as for excuse_noise
+    """
+    spoilt = np.zeros(len(case.columns), bool)
+    spoilt[list(named)] = True
+    with np.errstate(invalid="ignore"):
+        excused = (opinions.verdict == Verdict.NO) & (score <= 1) & (score < opinions.score)
+    return _excuse(opinions, excused & ~spoilt[case.context.pair], "C-4")
+
+
 def _excuse(opinions: ItemOpinions, excused: Bool, rule: str) -> ItemOpinions:
     if not excused.any():
         return opinions
@@ -107,7 +125,7 @@ def _are_scaled(case: Case) -> bool:
     return any(one is not None and one.gradients != 1.0 for one in made)
 
 
-def _are_noisy(case: Case) -> bool:
+def are_noisy(case: Case) -> bool:
     """The runs are known to be noisy: other dtypes, other kernels, a fused call against the calls that do the same, or 16-bit
     numbers in common use."""
     context = case.context
@@ -156,5 +174,6 @@ def excuse_updates(case: Case, opinions: ItemOpinions) -> ItemOpinions:
 
 def find_updates(context: Context, opinions: ItemOpinions) -> frozenset[int]:
     """Numbers (`left_over.identify`) of what an optimizer made of rounding in this step."""
-    made = (opinions.rule == CODES["C-1"]) & (context.role == Role.OUTPUT) & (context.pair >= context.end)
+    made = np.isin(opinions.rule, (CODES["C-1"], CODES["C-4"])) & (context.role == Role.OUTPUT)
+    made &= context.pair >= context.end
     return frozenset(identify(context)[made].tolist())

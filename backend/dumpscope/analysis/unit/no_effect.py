@@ -11,10 +11,12 @@ import numpy as np
 
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.gather_columns import classify_nodes
-from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
+from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, Role, State
 from dumpscope.domain.result import MeasuredUnit
 from dumpscope.match.forms import is_added
+from dumpscope.match.operators.operations import operation
+from dumpscope.match.sides import ARITHMETIC
 from dumpscope.verdict.rules import CODES
 
 COMMUNICATION = "Distributed."
@@ -102,8 +104,8 @@ def _worst_output(case: Case, opinions: ItemOpinions) -> np.ndarray[tuple[int], 
 def only_prepares(case: Case) -> Bool:
     """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
 
-    It makes nothing but positions, truth values and masks; it is a dropout that drops nothing; it communicates; or it is a
-    module, whose calls speak for themselves.
+    It makes nothing but positions, truth values and masks; it is a dropout that drops nothing, or a product with 1 of
+    what a fused call takes or makes; it communicates; or it is a module, whose calls speak for themselves.
     """
     columns, context = case.columns, case.context
     if np.isnan(case.opinions.score).all():
@@ -116,8 +118,16 @@ def only_prepares(case: Case) -> Bool:
     talks = np.array([label.startswith(COMMUNICATION) for label in columns.labels], bool)
     found: Bool = columns.alone & ((makes & ~computes) | talks | _holds_calls(case))
     drops = np.array(["dropout" in label.rpartition(".")[2].lower() for label in columns.labels], bool)
+    scales = np.array([operation(label) in ARITHMETIC for label in columns.labels], bool)
+    fused = case.pairs.method == Method.FUSED
     for pair in np.flatnonzero(columns.alone & columns.extra & drops & ~found).tolist():
         found[pair] = _gives_back(case, pair)
+    if fused.any():
+        rows = np.flatnonzero(fused[context.pair])
+        taken = {golden: _contents(case, rows, golden=golden) for golden in (False, True)}
+        for pair in np.flatnonzero(columns.alone & columns.extra & scales & ~found).tolist():
+            made = _contents(case, case.outputs_of(pair), golden=case.pairs.target[pair] < 0)
+            found[pair] = _gives_back(case, pair) and made <= taken[bool(case.pairs.target[pair] < 0)]
     return found
 
 
@@ -134,16 +144,17 @@ def _holds_calls(case: Case) -> Bool:
 
 def _gives_back(case: Case, pair: int) -> bool:
     """All tensors that a call made have the statistics and the size of one that it took."""
+    golden = bool(case.pairs.target[pair] < 0)
+    made = _contents(case, case.outputs_of(pair), golden=golden)
+    return bool(made) and made <= _contents(case, case.inputs_of(pair), golden=golden)
+
+
+def _contents(case: Case, rows: Int64, *, golden: bool) -> set[tuple[int, bytes]]:
+    """Sizes and statistics of the tensors among these item pairs, as one side stored them."""
     context = case.context
-    target = case.pairs.target[pair] >= 0
-    stats, state = (context.t_stats, context.t_state) if target else (context.g_stats, context.g_state)
-
-    def contents(rows: Int64) -> set[tuple[int, bytes]]:
-        tensors = rows[(context.kind[rows] == Kind.TENSOR) & (state[rows] == State.FINITE).all(axis=1)]
-        return {(int(context.elements[row]), stats[row].tobytes()) for row in tensors.tolist()}
-
-    made = contents(case.outputs_of(pair))
-    return bool(made) and made <= contents(case.inputs_of(pair))
+    stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
+    tensors = rows[(context.kind[rows] == Kind.TENSOR) & (state[rows] == State.FINITE).all(axis=1)]
+    return {(int(context.elements[row]), stats[row].tobytes()) for row in tensors.tolist()}
 
 
 def _one_sided_exact(case: Case) -> Bool:

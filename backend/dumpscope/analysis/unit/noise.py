@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.unit.left_over import ROUNDING
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, Outcome
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Kind, NodeKind, Role, State
-from dumpscope.verdict.score import MEAN, is_exact_kind
+from dumpscope.domain.facts import Facts, ItemOpinions, Outcome
+from dumpscope.domain.picking import PLACES
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Kind, NodeKind, RankDump, Role, State
+from dumpscope.domain.stored_counts import list_other_counts
+from dumpscope.match.operators.operations import operation
+from dumpscope.metrics.steps import BY_ELEMENT, CASTS, DIVIDED, STEPS
+from dumpscope.verdict.rules import CODES
+from dumpscope.verdict.score import MAX, MEAN, MIN, is_exact_kind
 
 QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
@@ -68,6 +75,10 @@ KINKED: Final = frozenset(
 """Calls whose derivative jumps."""
 FLIPPED: Final = 0.1
 """Elements that noise must move over a jump, at least, as far as may be expected."""
+NEAR: Final = 32.0
+"""Elements that differ by no more than so many roundings are equal but for rounding."""
+ROUNDED_UP: Final = frozenset({*BY_ELEMENT, *DIVIDED, *CASTS}) - {"sign", "sgn", "signbit"}
+"""Functions that jump at whole numbers, or half-way between them."""
 LOUD: Final = 8.0
 """Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
@@ -236,6 +247,123 @@ def find_flips(
     with np.errstate(all="ignore"):
         lower = np.where(np.isfinite(score), facts.metric("rel_l2") / bulk / score, np.nan)
         return np.where(behind & (score > 0) & np.isfinite(lower), np.minimum(lower, 1.0), share)
+
+
+def find_crossed(
+    target: RankDump,
+    golden: RankDump,
+    context: Context,
+    facts: Facts,
+    opinions: ItemOpinions,
+    labels: list[str],
+    kind: Int8,
+    direction: Int8,
+    bulk: float,
+    weight: Bool,
+    check: Callable[[int], bool | None],
+) -> Bool:
+    """By item pair: what a forward call that jumps (`sign`, `floor`, `>`, `%`, a cast, a pick) made of inputs that agree
+    and are not equal, where noise explains the elements that stand on the other side of a jump.
+
+    The tensors of the call show that the result of each side follows from its own input (check, by node pair; None where nothing
+    is known). Without them no more elements may have crossed than noise of that size moves, unless all elements are equal but for
+    rounding, and stand at the jump.
+
+    weight: weights that an optimizer may have made different; inputs agree up to what these explain
+    """
+    found, score = np.zeros(len(context), bool), opinions.score
+    words = [operation(label) for label in labels]
+    known = np.array([word in STEPS or word in PLACES for word in words], bool)
+    known &= (kind == NodeKind.API) & (direction == Direction.FORWARD)
+    tensor = (context.kind == Kind.TENSOR) & context.both & ~context.unread & known[context.pair]
+    received = tensor & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    with np.errstate(invalid="ignore"):
+        explained = JUMP * score[weight & np.isfinite(score)].max(initial=0.0)
+        agrees = received & (~(score > max(least_threshold(context), explained)) | (opinions.rule == CODES["C-1"]))
+        made = tensor & (context.role == Role.OUTPUT)
+    exact = is_exact_kind(context)
+    made &= exact | ~np.array([word in CASTS for word in words], bool)[context.pair]
+    apart = np.zeros((2, context.nodes), bool)
+    apart[0, context.pair[agrees & ~exact & (facts.equal == 0)]] = True  # differs, by rounding
+    apart[1, context.pair[received & ~agrees]] = True
+    made &= apart[0, context.pair] & ~apart[1, context.pair]
+    with np.errstate(invalid="ignore"):
+        wrong = made & ((score > 1) | ((facts.equal == 1) & (facts.unequal < 0)))
+    pairs = np.unique(context.pair[wrong])
+    first, last = np.searchsorted(context.pair, pairs), np.searchsorted(context.pair, pairs, side="right")
+    for pair, begin, end in zip(pairs.tolist(), first.tolist(), last.tolist(), strict=True):
+        rows = np.flatnonzero(made[begin:end]) + begin
+        given = np.flatnonzero((agrees & ~exact)[begin:end]) + begin
+        shown = check(pair) if (score[rows] > 1).any() else None
+        if shown is None:
+            picks = words[pair] in PLACES
+            shown = not picks and _may_cross(target, golden, context, facts, score, given, rows, words[pair], bulk)
+        if shown:
+            found[rows[exact[rows]] if exact[rows].any() else rows] = True
+    return found
+
+
+def _may_cross(
+    target: RankDump,
+    golden: RankDump,
+    context: Context,
+    facts: Facts,
+    score: Float64,
+    given: Int64,
+    made: Int64,
+    word: str,
+    bulk: float,
+) -> bool:
+    """Without the tensors of a call that jumps: noise may have moved as many elements over the jump as did.
+    given, made: its floating inputs and its results"""
+    most = int(np.argmax(context.elements[given]))
+    row, count = int(given[most]), float(max(context.elements[given[most]], 1))
+    sides = (context.t_stats, context.g_stats)
+    if (context.t_state[row] != State.FINITE).any() or (context.g_state[row] != State.FINITE).any():
+        return False
+    values = np.array([stats[row, [MAX, MIN]] for stats in sides])
+    size = float(np.abs(values).max())
+    unit = max(ROUNDING.get(context.dtypes[int(code[row])], 0.0) for code in (context.t_dtype, context.g_dtype))
+    near = NEAR * unit * size
+    if values.max() - values.min() <= near and _stand_at_jump(context, given, values, word, near):
+        return _are_beside_jump(context, made, values, word, near)
+    noise = float(np.nanmax(score[given])) * bulk * min(np.sqrt(count), JUMP)
+    moved = 0.0
+    for one in made.tolist():
+        stats = [side[one] for side in sides]
+        height = (
+            float(max(np.abs(side[[MAX, MIN]]).max() for side in stats)) if not is_exact_kind(context)[one] else 1.0
+        )
+        moved = max(moved, float(score[one] > 1))
+        if facts.unequal[one] >= 0:
+            moved = max(moved, float(facts.unequal[one]))
+            continue
+        counted = list_other_counts(target.items, golden.items, int(context.target[one]), int(context.golden[one]))
+        moved = max([moved, *(abs(mine - other) for _, mine, other in counted)])
+        if np.isfinite(stats[0][MEAN]) and np.isfinite(stats[1][MEAN]) and height > 0:
+            moved = max(moved, abs(stats[0][MEAN] - stats[1][MEAN]) * context.elements[one] / height)
+    expected = noise * count
+    return bool(expected >= FLIPPED and 0 < moved <= max(1.0, JUMP * expected))
+
+
+def _stand_at_jump(context: Context, given: Int64, values: Float64, word: str, near: float) -> bool:
+    """Elements that are all equal but for rounding, and no farther from a jump than that."""
+    low, high = values.min() - near, values.max() + near
+    if word in ROUNDED_UP:
+        return bool(np.ceil(2 * low) <= 2 * high)
+    if word in ("sign", "sgn", "signbit"):
+        return bool(low <= 0 <= high)
+    others = given[1:] if len(given) > 1 else given[:0]
+    return all(bool(context.t_stats[row, MIN] <= high and context.t_stats[row, MAX] >= low) for row in others.tolist())
+
+
+def _are_beside_jump(context: Context, made: Int64, values: Float64, word: str, near: float) -> bool:
+    """Results no farther apart than the jump is high, for functions that do not fall."""
+    if word not in BY_ELEMENT or word in ("frac", "signbit"):
+        return True
+    low, high = BY_ELEMENT[word](np.array([values.min() - near, values.max() + near])).tolist()
+    both = np.stack([context.t_stats[made][:, [MAX, MIN]], context.g_stats[made][:, [MAX, MIN]]])
+    return bool(((both >= low) & (both <= high)).all())
 
 
 def _kink_level(own_in: Float64, bent: Bool, backward: Bool, bulk: float) -> float:

@@ -59,6 +59,7 @@ def summarize_step(case: Case) -> StepEnd:
         noise=float(worst[np.isfinite(worst)].max(initial=0.0)),
         gradients=bool((gradient & ~np.isnan(columns.out_score)).any()),
         gradient=columns.names[int(differing[0])] if len(differing) else "",
+        bulk=case.bulk,
     )
 
 
@@ -89,7 +90,8 @@ def find_badly_updated(case: Case, before: StepEnd) -> list[tuple[DifferingWeigh
     step before, and the forward shows it. An optimizer makes steps of any size of gradients that are pure rounding."""
     columns = case.columns
     least = least_threshold(case.context)  # not the unit's own: what weights explain counts as noise there
-    limit = JUMP * max(before.noise, least)
+    coarser = max(before.bulk / case.bulk, 1.0) if case.bulk else 1.0  # float32 behind a step in 16 bits
+    limit = JUMP * max(before.noise, least) * coarser
     forward = columns.leaf & (columns.direction == Direction.FORWARD)
     with np.errstate(invalid="ignore"):
         shows = bool((forward & (columns.out_score > least)).any())

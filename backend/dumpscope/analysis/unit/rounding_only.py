@@ -7,9 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import weigh_sums
+from dumpscope.analysis.unit.cancellation import explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.gather_columns import name_nodes
 from dumpscope.analysis.unit.left_over import identify
+from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Role
@@ -38,10 +40,28 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     )
 
 
-def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions) -> Float64:
-    """The scores by item pair, those of sums measured against their terms."""
-    nodes = name_nodes(unit.target, unit.golden, unit.pairs)
-    return weigh_sums(unit.context, unit.facts, unit.target.items, opinions.score, *nodes).guarded
+def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None = None) -> Float64:
+    """The scores by item pair, those of sums measured against their terms, and with a case those of what is behind jumps."""
+    context = unit.context
+    names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
+    sums = weigh_sums(context, unit.facts, unit.target.items, opinions.score, names, labels, kind, direction)
+    if case is None or not case.crossed.any():
+        return sums.guarded
+    held = holds_weight(unit.target, context, kind)
+    least = explained_by(sums.score, held) if case.history.differs else 1.0
+    return follow_rounding(
+        context,
+        unit.facts,
+        sums.score,
+        sums.measured,
+        names,
+        direction,
+        sums.flat,
+        case.crossed,
+        held,
+        case.bulk,
+        least,
+    )
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:

@@ -50,10 +50,12 @@ def find_kept(target: RankDump, golden: RankDump, context: Context) -> Kept | No
     if len(rows) < 2:
         return None
     found: dict[str, list[tuple[int, int, int, int]]] = {"target": [], "golden": []}
+    attends = np.array([api == "scaled_dot_product_attention" for api in context.apis] + [False])[context.api]
     for row in rows.tolist():
         shapes = shapes_of(target, golden, context, row)
         apart = [place for place, sizes in enumerate(zip(*shapes, strict=False)) if sizes[0] != sizes[1]]
-        if len(shapes[0]) == len(shapes[1]) and len(apart) == 1:
+        heads = attends[context.pair[row]] and apart == [len(shapes[0]) - 3]  # repeated for grouped queries
+        if len(shapes[0]) == len(shapes[1]) and len(apart) == 1 and not heads:
             sizes = shapes[0][apart[0]], shapes[1][apart[0]]
             found["target" if sizes[0] > sizes[1] else "golden"].append((row, apart[0], max(sizes), min(sizes)))
     larger = max(found, key=lambda side: len(found[side]))

@@ -34,12 +34,20 @@ from dumpscope.analysis.suspects import find_suspects
 from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
-from dumpscope.analysis.unit.gather_columns import gather_columns, node_verdicts
-from dumpscope.analysis.unit.learned_noise import excuse_lifted, excuse_noise, excuse_updates, find_updates
+from dumpscope.analysis.unit.gather_columns import gather_columns, name_nodes, node_verdicts
+from dumpscope.analysis.unit.learned_noise import (
+    are_noisy,
+    excuse_crossed,
+    excuse_lifted,
+    excuse_noise,
+    excuse_updates,
+    find_updates,
+)
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
-from dumpscope.analysis.unit.noise import find_flips, may_bend
+from dumpscope.analysis.unit.noise import find_crossed, find_flips, have_other_dtypes, may_bend
 from dumpscope.analysis.unit.previous_step import summarize_step
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
+from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
 from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Suspect, Verdict
@@ -52,7 +60,7 @@ from dumpscope.match.amounts.data import find_amounts
 from dumpscope.match.amounts.kept import find_kept
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
-from dumpscope.readers.picks import check_picks
+from dumpscope.readers.picks import check_picks, check_steps
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
 from dumpscope.verdict.policy import load_policy
@@ -75,6 +83,7 @@ class Conclusion:
         self._unmarked: dict[Place, dict[int, int]] = {}  # classes of the pairs with a finding, before and after it
         self._marked: dict[Place, dict[int, int]] = {}
         self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
+        self._noisy: set[int] = set()  # those of them whose runs are known to round in other ways
         self._ends: dict[int, StepEnd] = {}  # by rank, of the last step taken in
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._repeated: dict[
@@ -88,6 +97,8 @@ class Conclusion:
         self._first_unjudged: list[tuple[RankFindings, float, Unjudged]] = []  # by unit, with share of the run
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
+        self._crossed = ""  # the first call of which noise moved elements over a jump
+        self._behind_jumps = 0  # items that follow from such calls
         self._other_bits = 0  # tensors whose hashes differ and whose statistics agree, where these decide
         self._problems: dict[Problem, None] = {}
         self._suspects: list[Suspect] = []
@@ -130,6 +141,10 @@ class Conclusion:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
         for difference in find_setting_differences(unit.target, unit.golden, context, unit.facts):
             self._settings[english([difference])] = difference
+        crossed = unit.item_opinions.rule == CODES["C-4"]
+        if crossed.any():
+            self._crossed = self._crossed or case.columns.names[int(context.pair[np.flatnonzero(case.crossed)[0]])]
+            self._behind_jumps += int(crossed.sum())
         self._other_bits += int((unit.item_opinions.rule == CODES["H-2"]).sum())
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
@@ -166,6 +181,8 @@ class Conclusion:
         all_problems = list(dict.fromkeys([*problems, *self._problems]))
         settings = list(self._settings.values())
         settings += [phrase("setting.bits", count=self._other_bits)] if self._other_bits else []
+        if self._crossed:
+            settings.append(phrase("setting.crossed", call=self._crossed, count=self._behind_jumps))
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
@@ -225,6 +242,7 @@ class Conclusion:
             differs=any(step < unit.step for step in self._touched),
             went_wrong=any(step < unit.step for step in self._wrong),
             before=self._ends.get(unit.rank),
+            noisy=any(step < unit.step for step in self._noisy),
         )
 
     def _findings(self, unit: Unit, case: Case) -> list[Finding]:
@@ -235,11 +253,13 @@ class Conclusion:
         sides = unit.target, unit.golden, case.context
         related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides))
         put_together = [ref for ref in (unit.target.ref, unit.golden.ref) if ref.joined or ref.passes]
-        if case.history.differs or put_together or related:
-            # a split model, other passes or another cache make calls of their own: those that change no value say nothing
+        if case.history.differs or put_together or related or have_other_dtypes(case.context):
+            # a split model, other passes, another cache or dtype make calls of their own: those that change no value say nothing
             findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
+            if are_noisy(case):
+                self._noisy.add(unit.step)
         if any(finding.items or finding.group for finding in findings):
             self._wrong.add(unit.step)
         return findings
@@ -267,7 +287,14 @@ def conclude(
 
 def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float, history: History) -> Case:
     sides = unit.target, unit.golden
-    columns = gather_columns(*sides, unit.pairs, unit.tree, context, facts, opinions, floor, carried=history.differs)
+    _, labels, kind, direction = name_nodes(*sides, unit.pairs)
+    check = partial(check_steps, *sides, unit.pairs)
+    carried = history.differs and not history.went_wrong
+    weight = holds_weight(unit.target, context, kind) if carried else np.zeros(len(context), bool)
+    crossed = find_crossed(*sides, context, facts, opinions, labels, kind, direction, floor, weight, check)
+    columns = gather_columns(
+        *sides, unit.pairs, unit.tree, context, facts, opinions, floor, crossed, carried=history.differs
+    )
     return Case(
         target=unit.target,
         golden=unit.golden,
@@ -279,6 +306,8 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         columns=columns,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
         history=history,
+        crossed=np.zeros(len(context), bool) if columns.quiet else crossed,
+        bulk=floor,
         check_picks=partial(check_picks, *sides, unit.pairs),
     )
 
@@ -294,6 +323,8 @@ def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding], floor: f
         bent = may_bend(columns.labels, columns.kind)
         flips = find_flips(case.context, case.facts, opinions.score, columns.names, bent, columns.direction, floor)
         opinions = excuse_noise(case, opinions, flips * scores_of_sums(unit, opinions), named)
+        if case.crossed.any():
+            opinions = excuse_crossed(case, opinions, scores_of_sums(unit, opinions, case), named)
         opinions = excuse_lifted(case, opinions, named)
     opinions = excuse_without_effect(case, opinions, named)
     opinions = excuse_ties(case, opinions, named)

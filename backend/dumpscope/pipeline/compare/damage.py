@@ -27,6 +27,10 @@ EXTREMES: Final = 1e-4
 """Share of the largest magnitude by which a recorded Max or Min, which are elements of the tensor, may differ from the file."""
 NORMS: Final = (1e-3, 2e-2)
 """The same for a norm, of itself: it was added up in some precision, that of a 16-bit tensor at the worst."""
+SQUARED: Final = 2.0**-63
+"""The squares of smaller elements are no normal float32, so nobody knows what a norm of them was added up from."""
+NORMAL: Final = 2.0**-126
+"""Smaller numbers are zero to some hardware."""
 BLOCK: Final = 1 << 20
 """Elements looked at together."""
 SENTENCES: Final = ("pipeline.file_checksum_wrong", "pipeline.file_contradicts_statistics")
@@ -96,9 +100,9 @@ def _contradiction(path: str, root: str, stats: Float64, states: UInt8) -> tuple
         return None  # statistics of such tensors depend on who computed them
     size = max(abs(found["Max"]), abs(found["Min"]))
     for column, name in ((0, "Max"), (1, "Min"), (3, "Norm")):
-        if states[column] != State.FINITE:
+        if states[column] != State.FINITE or (name == "Norm" and size < SQUARED):
             continue
         slack = NORMS[array.dtype.itemsize < 4] * found["Norm"] if name == "Norm" else EXTREMES * size
-        if not abs(found[name] - float(stats[column])) <= slack:
+        if not abs(found[name] - float(stats[column])) <= slack + NORMAL:
             return name, f"{found[name]:.6g}", f"{float(stats[column]):.6g}"
     return None

@@ -15,7 +15,7 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.msprobe.journal import Replayed, is_journal
 from dumpscope.readers.msprobe.json_members import Members
 from dumpscope.readers.msprobe.producers import Producers
-from dumpscope.readers.msprobe.run_file import read_run
+from dumpscope.readers.msprobe.run_file import read_run, was_closed
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import Links, build_tree
 from dumpscope.readers.regular_file import open_regular, read_head
@@ -329,14 +329,17 @@ class _Reader:
         if not self.names and not any(problem.kind in ("empty", "unreadable") for problem in self.problems):
             orphans = _count_files(folder) if folder else 0
             beside = say("readers.tensor_files_lie_beside_without_records", orphans=orphans) if orphans else ""
+            level = str(head.get("level") or "")
+            if was_closed(self.ref.folder, dump_root(self.ref)):
+                what = say("readers.no_node_recorded_step_closed", level=level)
+                remedy = say("readers.record_inside_l0" if level == "L0" else "readers.record_step_with_calls")
+            else:
+                what = say("readers.no_node_recorded_run_probably_ended", beside=beside)
+                remedy = say("readers.record_step_again")
             self._note(
                 self.ref.dump_json,
                 "no_data",
-                say(
-                    "error.with_remedy",
-                    what=say("readers.no_node_recorded_run_probably_ended", beside=beside),
-                    remedy=say("readers.record_step_again"),
-                ),
+                say("error.with_remedy", what=what, remedy=remedy),
             )
         elif folder is None and self.leaves.name_files() and not os.path.isdir(local):
             self._note(local, "missing", say("readers.records_name_tensor_files_but_their"))

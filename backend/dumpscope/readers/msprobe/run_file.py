@@ -66,6 +66,11 @@ def compiled_regions(folder: str, root: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def was_closed(folder: str, root: str) -> bool:
+    """Whether our own recorder closed the step's files as it should."""
+    return (_object(os.path.join(folder, RUN_JSON), root, "", []) or {}).get("ended") == "closed"
+
+
 def calls_between_regions(folder: str, root: str) -> int:
     """Number of calls that ran eagerly inside compiled code and are not recorded, as our own run.json counts them."""
     counts = (_object(os.path.join(folder, RUN_JSON), root, "", []) or {}).get("counts")

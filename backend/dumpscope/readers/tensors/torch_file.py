@@ -8,11 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors import layout_cache, pickle_machine, torch_globals, zip_directory
-from dumpscope.readers.tensors.arrays import DEFAULT_BUDGET, Bytes, ElementType, LoadedTensor, check_budget, strided
+from dumpscope.readers.tensors.arrays import (
+    DEFAULT_BUDGET,
+    Array,
+    Bytes,
+    ElementType,
+    LoadedTensor,
+    check_budget,
+    strided,
+)
 from dumpscope.readers.tensors.mapped_file import read_bytes
-from dumpscope.readers.tensors.torch_globals import StorageRef, StorageType, TensorSpec
+from dumpscope.readers.tensors.torch_globals import Quantizer, StorageRef, StorageType, TensorSpec
 from dumpscope.readers.tensors.zip_directory import DEFLATED, STORED, Directory
 from dumpscope.texts import say
 
@@ -108,8 +118,9 @@ class _Reader:
         ref = spec.storage
         if ref.device == "meta":
             raise torch_globals.no_data()
-        element = spec.element
-        needed = check_budget(spec.shape, element.size, self.left) * element.size
+        element, quantizer = spec.element, spec.quantizer
+        size = element.size if quantizer is None else max(element.size, np.dtype(np.float32).itemsize)
+        needed = check_budget(spec.shape, size, self.left) * size
         if ref.nbytes == 0 and needed == 0:
             place: tuple[Bytes, int, int] = (b"", 0, 0)
         else:
@@ -119,13 +130,29 @@ class _Reader:
             buffer, start, stored // element.size, element=element, shape=spec.shape, stride=spec.stride,
             offset=spec.offset, budget=self.left, swapped=self.storages.big_endian, conj=spec.conj, neg=spec.neg,
         )  # fmt: skip
+        name = element.name
+        if quantizer is not None:
+            array, name, notes = self._dequantized(array, quantizer), quantizer.dtype, (*notes, "dequantized")
         loaded = LoadedTensor(
-            dtype=element.name, shape=spec.shape, array=array, device=ref.device,
+            dtype=name, shape=spec.shape, array=array, device=ref.device,
             requires_grad=spec.requires_grad, parameter=spec.parameter, notes=notes,
         )  # fmt: skip
         self.left -= needed
         self.done[id(spec)] = (spec, loaded)
         return loaded
+
+    def _dequantized(self, array: Array, quantizer: Quantizer) -> Array:
+        """float32, as `Tensor.dequantize` gives it."""
+        scale, zero = (
+            self.tensor(one).array if isinstance(one, TensorSpec) else one
+            for one in (quantizer.scale, quantizer.zero_point)
+        )
+        if quantizer.axis is not None:
+            along = (-1, *(1,) * (array.ndim - 1 - quantizer.axis))
+            scale, zero = np.reshape(scale, along), np.reshape(zero, along)
+        values = np.subtract(array, zero, dtype=np.float32) * np.asarray(scale, np.float32)
+        values.flags.writeable = False
+        return values
 
 
 def _open(buffer: Bytes, budget: int, dialect: Dialect = _TENSORS) -> tuple[Any, _Reader]:

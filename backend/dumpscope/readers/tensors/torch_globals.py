@@ -45,8 +45,21 @@ class StorageRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quantizer:
+    """What whole numbers of a quantized tensor mean: (number - zero_point) * scale.
+
+    dtype: torch's name of the tensor's type; axis: along which scale and zero_point are tensors, None where both are numbers
+    """
+
+    dtype: str
+    scale: float | TensorSpec
+    zero_point: int | TensorSpec
+    axis: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorSpec:
-    """A tensor over a storage, not read yet; sizes in elements."""
+    """A tensor over a storage, not read yet; sizes in elements. quantizer: None for a plain one"""
 
     storage: StorageRef
     element: ElementType
@@ -57,6 +70,7 @@ class TensorSpec:
     parameter: bool = False
     conj: bool = False
     neg: bool = False
+    quantizer: Quantizer | None = None
 
 
 def storage_ref(saved: Any) -> StorageRef:
@@ -143,6 +157,22 @@ def _plain_tensor(storage: Any, offset: Any, shape: Any, stride: Any) -> TensorS
     return _tensor(storage, offset, shape, stride, False)
 
 
+def _quantized(
+    storage: Any, offset: Any, shape: Any, stride: Any, parameters: Any, requires_grad: Any, hooks: Any = None
+) -> TensorSpec:
+    spec = _tensor(storage, offset, shape, stride, requires_grad, hooks)
+    scheme, *given = parameters if type(parameters) is tuple else (None,)
+    dtype = _QUANTIZED.get(spec.element.name, "")
+    if scheme == _PER_TENSOR and len(given) == 2 and type(given[0]) is float and type(given[1]) is int:
+        return replace(spec, quantizer=Quantizer(dtype=dtype, scale=given[0], zero_point=given[1]))
+    if scheme == _PER_CHANNEL and len(given) == 3 and type(given[0]) is type(given[1]) is TensorSpec:
+        scale, zero, axis = given
+        if not _is_size(axis) or axis >= len(spec.shape) or not scale.shape == zero.shape == (spec.shape[axis],):
+            raise damaged(say("readers.quantized_tensor_no_known_form"))
+        return replace(spec, quantizer=Quantizer(dtype=dtype, scale=scale, zero_point=zero, axis=axis))
+    raise damaged(say("readers.quantized_tensor_no_known_form"))
+
+
 def _parameter(data: Any, requires_grad: Any, _hooks: Any = None, _state: Any = None) -> TensorSpec:
     if type(data) is not TensorSpec:
         raise damaged(say("readers.parameter_without_tensor"))
@@ -202,18 +232,23 @@ def _npu_format(number: Any) -> int:
 
 _SAVE_CPU: Final = say("readers.save_torch_save_tensor_detach_cpu")
 _TENSOR: Final = "torch.Tensor"
+_PER_TENSOR: Final = "per_tensor_affine"
+_PER_CHANNEL: Final = "per_channel_affine"
+_QUANTIZED: Final = {"torch.int8": "torch.qint8", "torch.uint8": "torch.quint8", "torch.int32": "torch.qint32"}
 _PARAMETER: Final = "torch.nn.Parameter"
 
 _STORAGES: Final = {
     "FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
     "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8",
     "BoolStorage": "bool", "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
+    "QInt8Storage": "int8", "QUInt8Storage": "uint8", "QInt32Storage": "int32",
 }  # fmt: skip
 
 _BUILDERS: Final[dict[str, Any]] = {
     "torch._utils _rebuild_tensor": _plain_tensor,
     "torch._utils _rebuild_tensor_v2": _tensor,
     "torch._utils _rebuild_tensor_v3": _tensor_v3,
+    "torch._utils _rebuild_qtensor": _quantized,
     "torch._utils _rebuild_parameter": _parameter,
     "torch._utils _rebuild_parameter_with_state": _parameter,
     "torch._utils _rebuild_device_tensor_from_cpu_tensor": _moved_tensor,
@@ -227,13 +262,10 @@ _BUILDERS: Final[dict[str, Any]] = {
 }
 
 _UNSUPPORTED: Final = {
-    "_rebuild_qtensor": ("quantized", "tensor.dequantize()"),
     "_rebuild_sparse_tensor": ("sparse", "tensor.to_dense()"),
     "_rebuild_nested_tensor": ("nested", "tensor.to_padded_tensor(0)"),
     "_rebuild_wrapper_subclass": (say("readers.wrapper_class_without_storage"), say("readers.local_tensor_inside")),
-    "QInt8Storage": ("quantized", "tensor.dequantize()"),
-    "QUInt8Storage": ("quantized", "tensor.dequantize()"),
-    "QInt32Storage": ("quantized", "tensor.dequantize()"),
+    "per_channel_affine_float_qparams": ("quantized", "tensor.dequantize()"),
     "QUInt4x2Storage": ("quantized", "tensor.dequantize()"),
     "QUInt2x4Storage": ("quantized", "tensor.dequantize()"),
 }
@@ -274,6 +306,7 @@ def _table() -> dict[bytes, Any]:
         table[f"{module} UntypedStorage".encode()] = StorageType(name="UntypedStorage", element=None)
     for name, element in ELEMENT_TYPES.items():
         table[name.replace(".", " ", 1).encode()] = element
+    table.update({f"torch {scheme}".encode(): scheme for scheme in (_PER_TENSOR, _PER_CHANNEL)})
     table[b"torch Tensor"] = table[b"torch._tensor Tensor"] = _TENSOR
     table[b"torch.nn.parameter Parameter"] = _PARAMETER
     return table
