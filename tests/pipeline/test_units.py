@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dumpscope.analysis.unit import cancellation
+from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain import context
+from dumpscope.domain.context import Context
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.domain.result import Unit
@@ -68,3 +73,27 @@ def test_judging_again_measures_and_gathers_nothing(dumps: Path, monkeypatch: py
     assert again.facts is first.facts
     assert (again.item_opinions.verdict != first.item_opinions.verdict).any()
     assert (judge_unit(again, "default").item_opinions.verdict == first.item_opinions.verdict).all()
+
+
+def test_sums_are_weighed_once_for_the_same_scores_and_anew_for_others(
+    dumps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighed: list[Any] = []
+    follow = cancellation.follow_rounding
+
+    def counted(context: Context, score: Any, *rest: Any) -> Any:
+        weighed.append(score)
+        return follow(context, score, *rest)
+
+    monkeypatch.setattr(cancellation, "follow_rounding", counted)
+    sides = [read_rank(discover(dumps / name).ranks[0]) for name in PAIR]
+    unit = compare_rank(sides[0], sides[1], step=0, rank=0, options=Options(tensors=False))
+    weighed.clear()
+    first = scores_of_sums(unit, unit.item_opinions)
+    assert scores_of_sums(unit, unit.item_opinions) is first
+    others = replace(unit.item_opinions, score=2 * unit.item_opinions.score)
+    later = scores_of_sums(unit, others)
+    unit.context.memo.clear()
+    np.testing.assert_array_equal(scores_of_sums(unit, others), later)
+    assert not np.array_equal(first, later, equal_nan=True)
+    assert len(weighed) in (2, 3)  # the first, where judging has not asked for it

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from dumpscope.readers.msprobe import json_members
 from dumpscope.readers.msprobe.json_members import Members
-from dumpscope.readers.msprobe.json_split import structure
+from dumpscope.readers.msprobe.json_split import count_starts, structure
 
 
 def read(data: bytes, *, lines: bool = True, inside: str | None = "data") -> tuple[list[tuple[str, Any]], Members]:
@@ -128,6 +128,13 @@ def test_lines_and_structure_agree_on_every_real_file(dumps: Path) -> None:
         truth = truth["data"] if inside else truth
         assert plain(by_lines) == plain(by_structure) == plain(list(truth.items()))
         assert one.problems == two.problems == []
+
+
+@given(
+    st.binary().map(lambda junk: bytes(b'\n  "a\n'[byte % 6] for byte in junk)), st.sampled_from([b'\n "', b'\n  "'])
+)
+def test_beginnings_of_records_are_counted_wherever_they_stand(text: bytes, start: bytes) -> None:
+    assert count_starts(text, start) == text.count(start)
 
 
 def test_structure_finds_commas_and_the_bracket_outside_of_strings() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
 
@@ -50,6 +50,7 @@ class Context:
     unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
     end: number of the node pair behind the last backward one; what follows it is an optimizer's
+    memo: what was worked out of these columns alone and is asked for again, by its type or by the function that does it
     """
 
     pair: Int32
@@ -79,6 +80,7 @@ class Context:
     unread: Bool
     unrecorded: Bool
     same_hash: Bool
+    memo: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.pair)

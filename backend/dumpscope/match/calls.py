@@ -59,8 +59,7 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Iterab
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
     if not mapping.renames and _identical(target, golden):
-        for entry in range(len(target.tree)):
-            matching.pair(entry, entry, Method.EXACT)
+        matching.pair_all()
         return matching
     take_off(matching.target, matching.golden)
     if mapping.renames:

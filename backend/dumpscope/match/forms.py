@@ -249,16 +249,17 @@ def find_masks(context: Context, facts: Facts) -> Int64:
     both &= (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
     boolean = np.array([name == "torch.bool" for name in context.dtypes] + [False])
     kinds = boolean[context.t_dtype], boolean[context.g_dtype]
-    added = is_added(context, golden=False), is_added(context, golden=True)
+    bottoms = _has_lowest(context, golden=False), _has_lowest(context, golden=True)
+    added = _is_below(context, golden=False) & bottoms[0], _is_below(context, golden=True) & bottoms[1]
     stats, states = (context.t_stats, context.g_stats), (context.t_state, context.g_state)
     found = np.zeros(len(context), bool)
     for own, other in ((0, 1), (1, 0)):
         known = (states[own][:, :2] == State.FINITE).all(axis=1)
         keeps, drops = stats[own][:, 0] == 1, stats[own][:, 1] == 0
         zero = (states[other][:, 0] == State.FINITE) & (stats[other][:, 0] == 0)
-        agree = (keeps == zero) & (drops == (added[other] & _has_lowest(context, golden=other == 1)))
+        agree = (keeps == zero) & (drops == added[other])
         found |= kinds[own] & ~kinds[other] & known & (added[other] | (zero & ~drops)) & agree
-    lowest = _has_lowest(context, golden=False) & _has_lowest(context, golden=True)
+    lowest = bottoms[0] & bottoms[1]
     with np.errstate(all="ignore"):
         top = np.abs(context.t_stats[:, 0] - context.g_stats[:, 0]) <= _CLOSE * np.abs(context.t_stats[:, 0])
         shares = [np.where(state[:, 1:3].min(axis=1) == State.FINITE, stat[:, 2] / stat[:, 1], np.nan)
@@ -274,9 +275,13 @@ def find_masks(context: Context, facts: Facts) -> Int64:
 
 def is_added(context: Context, *, golden: bool) -> Bool:
     """A mask that is added: nothing above zero, and the lowest number of its dtype or minus infinity."""
+    return _is_below(context, golden=golden) & _has_lowest(context, golden=golden)
+
+
+def _is_below(context: Context, *, golden: bool) -> Bool:
+    """Nothing is above zero."""
     stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
-    top = ((state[:, 0] == State.FINITE) & (stats[:, 0] <= 0)) | (state[:, 0] == State.NEG_INF)
-    found: Bool = top & _has_lowest(context, golden=golden)
+    found: Bool = ((state[:, 0] == State.FINITE) & (stats[:, 0] <= 0)) | (state[:, 0] == State.NEG_INF)
     return found
 
 

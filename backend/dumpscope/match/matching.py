@@ -73,6 +73,16 @@ class Matching:
             self.labels.setdefault(self.target.label[t], self.golden.label[g])
         return True
 
+    def pair_all(self) -> None:
+        """Pair every entry with that of its number; the two sides hold the same ones, and none has a partner."""
+        entries = range(len(self.target.dump.tree))
+        self.partner = dict(zip(entries, entries, strict=True))
+        self.taken = set(entries)
+        self.method = dict.fromkeys(entries, Method.EXACT)
+        modules = [entry for entry in entries if self.target.kind[entry] == NodeKind.MODULE]
+        for entry in modules:
+            self.labels.setdefault(self.target.label[entry], self.golden.label[entry])
+
     def free_target(self, t: int) -> bool:
         return t not in self.partner and t not in self.inside_target
 

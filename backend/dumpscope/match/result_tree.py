@@ -24,7 +24,9 @@ def node_pairs(matching: Matching) -> NodePairs:
             partner[t] = g
             method[t] = matching.method[t]
     method[[t for t in matching.inside_target if t < nt]] = int(Method.FUSED)
-    lonely = np.setdiff1d(np.arange(ng), partner[partner >= 0])
+    met = np.zeros(ng, bool)
+    met[partner[partner >= 0]] = True
+    lonely = np.flatnonzero(~met)
     place = _places(partner, ng)
     key = np.concatenate([np.arange(nt), place[lonely]])
     late = np.concatenate([np.zeros(nt, np.int64), np.ones(len(lonely), np.int64)])

@@ -101,9 +101,9 @@ def lack_a_statistic(context: Context) -> Bool:
     sides = (context.t_dtype, context.t_state != State.ABSENT), (context.g_dtype, context.g_state != State.ABSENT)
     usual = []
     for dtype, held in sides:
-        stored = np.zeros((len(context.dtypes) + 1, held.shape[1]), bool)
-        np.logical_or.at(stored, dtype, held)
-        usual.append(stored[dtype])
+        codes = range(-1, len(context.dtypes))
+        stored = np.array([held[dtype == code].any(axis=0) for code in codes])
+        usual.append(stored[dtype + 1])
     lone: Bool = ((sides[0][1] != sides[1][1]) & usual[0] & usual[1]).any(axis=1)
     lone &= context.both & (context.kind == Kind.TENSOR)
     return lone

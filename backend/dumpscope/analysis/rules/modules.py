@@ -40,11 +40,10 @@ def _find(case: Case, known: set[int]) -> list[Finding]:
     with np.errstate(invalid="ignore"):
         touched = (columns.out_score > columns.threshold) | (columns.own_in > columns.threshold) | columns.alone
     own[has] = touched[tree.pair[has]]
-    below = np.zeros(len(tree), bool)
+    below, differs, parents = [False] * len(tree), own.tolist(), tree.parent.tolist()
     for entry in np.argsort(-tree.order.astype(np.int64)).tolist():
-        parent = int(tree.parent[entry])
-        if parent >= 0:
-            below[parent] |= own[entry] | below[entry]
+        if parents[entry] >= 0 and (differs[entry] or below[entry]):
+            below[parents[entry]] = True
     with np.errstate(invalid="ignore", over="ignore"):
         suspects = (
             ~columns.leaf

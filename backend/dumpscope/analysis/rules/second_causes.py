@@ -107,10 +107,14 @@ def _find(case: Case, first: int, known: set[int]) -> list[Finding]:
     )
     sums[: first + 1] = False
     before[np.cumsum(sums) - sums < PASSED] = np.inf  # only sums of products ask for it
+    counted = SMOOTH | KINKED | LINEAR
+    by_statistics = counted if (case.facts.unequal >= 0).any() else KINKED  # backward; see `_count_in_statistics`
     found: list[Finding] = []
     for pair in np.flatnonzero(worse).tolist():
         word = judged[columns.labels[pair]]
         if pair in known or (word in LINEAR and (follows[pair] or backward[pair]) and not breaks[pair]):
+            continue
+        if not breaks[pair] and word not in (by_statistics if backward[pair] else counted):
             continue
         received, made = case.inputs_of(pair), case.outputs_of(pair)
         received = received[case.context.kind[received] == Kind.TENSOR]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.left_over import identify
+from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts
@@ -44,6 +45,57 @@ _CANCELS: Final = 30.0
 what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Scores by item pair, for judging and for the search for causes.
+
+    given: those asked about; score: of gradients against the whole of which they are left
+    measured: of sums against their terms; guarded: also of what is made of such sums; flat: at most one dimension
+    """
+
+    facts: Facts
+    given: Float64
+    score: Float64
+    measured: Float64
+    guarded: Float64
+    flat: Bool
+
+
+def weigh_sums(
+    context: Context,
+    facts: Facts,
+    items: Items,
+    given: Float64,
+    names: list[str],
+    labels: list[str],
+    kind: Int8,
+    direction: Int8,
+) -> Sums:
+    """Measure the sums of a unit. items: the target's; given: scores by item pair; the others by node pair
+
+    The last answer stays with the context, for who asks about the same scores again.
+    """
+    known = context.memo.get(Sums)
+    if isinstance(known, Sums) and known.facts is facts and np.array_equal(known.given, given, equal_nan=True):
+        return known
+    flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
+    flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
+    mean = are_running_means(items, context.target)
+    score = given * find_left_over(context, facts, names, kind, direction)
+    measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
+    nothing = np.zeros(len(context), bool)
+    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, nothing, nothing, 0.0)
+    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded, flat=flat)
+    context.memo[Sums] = found
+    return found
+
+
+def code_labels(labels: list[str]) -> Int64:
+    """A number for each label, the same for the same label."""
+    table: dict[str, int] = {}
+    return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
 
 
 def score_against_terms(
@@ -292,35 +344,35 @@ def follow_rounding(
     bounds = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1)).tolist()
     calls = pairs[bounds[:-1]].tolist()
     for pair, first, last in zip(calls, bounds[:-1], bounds[1:], strict=True):
-        here, back = range(first, last), backward[first]
-        jumped = jumped or any(moved[first:last])
-        known = [left.get(codes[row]) for row in here]
+        back, name = backward[first], names[pair]
+        jumped = jumped or True in moved[first:last]
+        known = [left.get(code) for code in codes[first:last]]
         if jumped and not back:
             known = [
-                before if one is None and not made[row] and free[row] else one
-                for row, one in zip(here, known, strict=True)
+                before if one is None and not made[row] and free[row] else one for row, one in enumerate(known, first)
             ]
-        shares = [
-            one
-            for row, one in zip(here, known, strict=True)
-            if not made[row] and (one is not None or scores[row] > least or least <= 1)
-        ]
-        if back:
-            shares = [before if one is None else one for one in shares]
-            if (saved := forward.get(names[pair].replace("backward", "forward"))) is not None:
-                shares.append(saved)
-        share = None if not shares or None in shares else min(one for one in shares if one is not None)
+        share: float | None = None  # the smallest of what it received, None where one of these is not followed
+        for row, same in enumerate(known, first):
+            if not made[row] and (same is not None or scores[row] > least or least <= 1):
+                taken = before if back and same is None else same
+                if taken is None:
+                    share = None
+                    break
+                share = taken if share is None else min(share, taken)
+        else:
+            saved = forward.get(name.replace("backward", "forward")) if back else None
+            if saved is not None:
+                share = saved if share is None else min(share, saved)
         if share is not None and not back:
-            forward[names[pair]] = forward[names[pair].rpartition(".forward")[0]] = share
-        module = forward.get(names[pair].rpartition(".parameters_grad")[0])
-        for row, same in zip(here, known, strict=True):
+            forward[name] = forward[name.rpartition(".forward")[0]] = share
+        for row, same in enumerate(known, first):
             if not made[row]:
                 if share is not None and (same is None or jumped):
                     lower[row] = scores[row] * share
                 continue
             factor = same if share is None else share
             if factor is None and not lines[row]:
-                factor = module
+                factor = forward.get(name.rpartition(".parameters_grad")[0])
             if factor is not None:
                 lower[row] = min(lower[row], scores[row] * factor)
             elif starts[row]:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import name_nodes
+from dumpscope.analysis.unit.gather_columns import classify_nodes
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
@@ -37,10 +37,13 @@ def excuse_folded(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
     bad &= unit.facts.outcome == Outcome.COMPARED
     if not bad.any():
         return opinions
-    kind = name_nodes(unit.target, unit.golden, unit.pairs)[2]
+    inside = find_folded(unit, opinions)
+    if not inside.any():
+        return opinions
+    kind = classify_nodes(unit.target, unit.golden, unit.pairs)[0]
     # a convolution without a bias has one where a norm is folded into it
     bad |= (opinions.rule == CODES["S-2"]) & holds_weight(unit.target, unit.context, kind)
-    excused = bad & find_folded(unit, opinions)[unit.context.pair]
+    excused = bad & inside[unit.context.pair]
     if not excused.any():
         return opinions
     return replace(
@@ -56,13 +59,15 @@ def find_folded(unit: MeasuredUnit | Case, opinions: ItemOpinions) -> Bool:
     context, pairs = unit.context, unit.pairs
     found = np.zeros(context.nodes, bool)
     both = (pairs.target >= 0) & (pairs.golden >= 0)
-    _, _, kind, direction = name_nodes(unit.target, unit.golden, pairs)
+    kind, direction = classify_nodes(unit.target, unit.golden, pairs)
     forward = direction == Direction.FORWARD
+    alone = ~both & forward & (kind == NodeKind.API)
+    if not alone.any():
+        return found
     differs = np.isin(opinions.rule, _DIFFERS) & (opinions.verdict != Verdict.YES) & (context.kind == Kind.TENSOR)
     weight = holds_weight(unit.target, context, kind)
     weights = differs & (both & forward)[context.pair] & weight
-    alone = ~both & forward & (kind == NodeKind.API)
-    if not weights.any() or not alone.any():
+    if not weights.any():
         return found
     made = _worst(unit, opinions, context.role == Role.OUTPUT)
     taken = _worst(unit, opinions, np.isin(context.role, _TAKEN) & ~weight)

@@ -7,14 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import (
-    are_running_means,
-    explained_by,
-    follow_rounding,
-    score_against_terms,
-)
+from dumpscope.analysis.unit.cancellation import code_labels, explained_by, follow_rounding, weigh_sums
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
-from dumpscope.analysis.unit.left_over import find_left_over
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -63,7 +57,8 @@ def gather_columns(
     score = _drop_lone_hashes(context, facts, opinions.score)
     bent = noise.may_bend(labels, kind)
     flips = noise.find_flips(context, facts, score, names, bent, direction, bulk)
-    score = score * flips * find_left_over(context, facts, names, kind, direction)
+    sums = weigh_sums(context, facts, target.items, score * flips, names, labels, kind, direction)
+    score, measured, guarded = sums.score, sums.measured, sums.guarded
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
     own_in = _worst(context, score, ~output & tensor)
@@ -90,13 +85,11 @@ def gather_columns(
     quiet = quiet and not _begins_with_jump(context, np.fmax(own_in, out_score), crossed)
     if quiet:
         crossed = np.zeros(len(context), bool)
-    flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
-    flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
-    mean = are_running_means(target.items, context.target)
-    measured = score_against_terms(context, score, kind, direction, names, saved.label, flat, mean)
-    held = holds_weight(target, context, kind) if crossed.any() else crossed
-    least = explained_by(score, weight) if crossed.any() else 1.0
-    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, crossed, held, bulk, least)
+    if crossed.any():
+        held, least = holds_weight(target, context, kind), explained_by(score, weight)
+        guarded = follow_rounding(
+            context, facts, score, measured, names, direction, sums.flat, crossed, held, bulk, least
+        )
     quiet = quiet and not _begins_with_rounding(np.fmax(own_in, out_score), _worst(context, guarded, output), inexact)
     summed = (guarded < measured) & ~output & tensor
     if summed.any() and not (quiet or sequence):
@@ -199,14 +192,22 @@ def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
 
 def name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
     """By node pair: name, label, kind and direction."""
-    own, lone = pairs.target.tolist(), pairs.golden.tolist()
-    known = [_labels(dump.nodes) for dump in (target, golden)]
-    t_names, g_names = target.nodes.names, golden.nodes.names
-    names = [t_names[t] if t >= 0 else g_names[g] for t, g in zip(own, lone, strict=True)]
-    labels = [known[0][t] if t >= 0 else known[1][g] for t, g in zip(own, lone, strict=True)]
+    own = pairs.target.tolist()
+    columns = target.nodes.names, _labels(target.nodes)
+    names, labels = ([column[node] if node >= 0 else "" for node in own] for column in columns)
+    lone = np.flatnonzero(pairs.target < 0).tolist()
+    if lone:
+        known = _labels(golden.nodes)
+        for pair in lone:
+            node = int(pairs.golden[pair])
+            names[pair], labels[pair] = golden.nodes.names[node], known[node]
+    return names, labels, *classify_nodes(target, golden, pairs)
+
+
+def classify_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[Int8, Int8]:
+    """By node pair: kind and direction."""
     kind = _of_either(pairs, target.nodes.kind, golden.nodes.kind)
-    direction = _of_either(pairs, target.nodes.direction, golden.nodes.direction)
-    return names, labels, kind, direction
+    return kind, _of_either(pairs, target.nodes.direction, golden.nodes.direction)
 
 
 def _labels(nodes: Nodes) -> list[str]:
@@ -222,7 +223,7 @@ def _of_either(pairs: NodePairs, target: _Column, golden: _Column) -> _Column:
 
 def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
     """`NodeColumns.leaf` alone, without the columns that need numbers."""
-    _, _, kind, _ = name_nodes(target, golden, pairs)
+    kind, _ = classify_nodes(target, golden, pairs)
     alone = (pairs.target < 0) | (pairs.golden < 0)
     return _leaves(tree, _entries(tree, len(pairs)), alone | (kind == NodeKind.GRADIENT))
 
@@ -254,12 +255,10 @@ def _leaves(tree: ResultTree, entry: Int64, passed_over: Bool) -> Bool:
     inner = np.zeros(len(tree) + 1, bool)
     children = np.flatnonzero((tree.pair >= 0) & (tree.parent >= 0))
     inner[tree.parent[children[~passed_over[tree.pair[children]]]]] = True
-    for entry_number in np.argsort(
-        -tree.order.astype(np.int64)
-    ).tolist():  # a virtual entry passes on what stands below it
-        parent = tree.parent[entry_number]
-        if parent >= 0 and tree.pair[entry_number] < 0 and inner[entry_number]:
-            inner[parent] = True
+    virtual = np.flatnonzero((tree.pair < 0) & (tree.parent >= 0))  # these pass on what stands below them
+    for entry_number in virtual[np.argsort(-tree.order[virtual].astype(np.int64))].tolist():
+        if inner[entry_number]:
+            inner[tree.parent[entry_number]] = True
     return ~inner[entry]
 
 
@@ -363,12 +362,6 @@ def _take(column: _Column, index: Int32) -> _Column:
     """column[index]; -1 throughout where the side has no node at all."""
     taken: _Column = column[index] if len(column) else np.full(len(index), -1, column.dtype)
     return taken
-
-
-def code_labels(labels: list[str]) -> Int64:
-    """A number for each label, the same for the same label."""
-    table: dict[str, int] = {}
-    return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
 
 
 def _look_up(code: Int64, value: Float64, where: Bool) -> Float64:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -40,13 +40,20 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 def identify(context: Context) -> Int64:
     """By item pair a number for what both sides stored of it, by which the same tensors are known again. Without statistics none
     is."""
+    known = context.memo.get(identify)
+    if known is None:
+        known = context.memo[identify] = _identify(context)
+    return cast("Int64", known)
+
+
+def _identify(context: Context) -> Int64:
     mixed = context.elements.astype(np.uint64)
     for stats in (context.t_stats, context.g_stats):
         for column in range(stats.shape[1]):
             mixed ^= np.ascontiguousarray(stats[:, column], np.float64).view(np.uint64)
             mixed *= _MIX
             mixed ^= mixed >> np.uint64(29)
-    alone = ~(context.t_state != State.ABSENT).any(axis=1)
+    alone = np.ascontiguousarray(context.t_state).view(np.uint32)[:, 0] == 0  # State.ABSENT is 0
     mixed[alone] ^= np.flatnonzero(alone).astype(np.uint64) * _MIX
     found: Int64 = mixed.view(np.int64)
     return found
@@ -152,7 +159,7 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
     whole: dict[int, set[int]] = {}  # by elements: what was made and not received, of gradients that are not left over
     small: dict[int, tuple[float, float]] = {}  # by elements, of those that are: the largest share, and all their norms
     last, before, taken = 1.0, -1, -1.0
-    for place, (pair, code) in enumerate(zip(pairs, codes_here, strict=True)):
+    for place, (pair, code, size) in enumerate(zip(pairs, codes_here, elements, strict=True)):
         if pair != before:  # `last` stays that of the backward call before, until this one has shown what it received
             before, taken = pair, -1.0
         here = left.get(code, 1.0)
@@ -160,11 +167,11 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
             if here == 1:
                 here = last
         elif received[place]:
-            alike = whole.get(elements[place], set())
-            if code in alike:
+            alike = whole.get(size)
+            if alike and code in alike:
                 alike.remove(code)
             elif not alike and code not in left:
-                most, total = small.get(elements[place], (1.0, 0.0))
+                most, total = small.get(size, (1.0, 0.0))
                 here = most if sizes[place] <= SUMMED * total else 1.0
             last = taken = here if here > taken else taken
         else:
@@ -173,10 +180,12 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
             here = min(here, last, shares[place])
             if here < 1:
                 left.setdefault(code, here)
-                most, total = small.get(elements[place], (0.0, 0.0))
-                small[elements[place]] = max(most, here), total + sizes[place]
+                most, total = small.get(size, (0.0, 0.0))
+                small[size] = max(most, here), total + sizes[place]
+            elif size in whole:
+                whole[size].add(code)
             else:
-                whole.setdefault(elements[place], set()).add(code)
+                whole[size] = {code}
         shares[place] = min(shares[place], here)
     share[rows] = shares
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import name_nodes
+from dumpscope.analysis.unit.gather_columns import classify_nodes
 from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, Role, State
 from dumpscope.domain.result import MeasuredUnit
@@ -65,7 +65,7 @@ def excuse_beside_none(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinio
     bad &= _one_is_none(unit)
     if not bad.any():
         return opinions
-    _, _, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
+    kind, direction = classify_nodes(unit.target, unit.golden, unit.pairs)
     bad &= ((kind == NodeKind.MODULE) & (direction == Direction.FORWARD))[context.pair]
     made = (context.role == Role.OUTPUT) & (unit.facts.outcome == Outcome.COMPARED) & ~np.isnan(opinions.score)
     worst = np.full(context.nodes, np.inf)

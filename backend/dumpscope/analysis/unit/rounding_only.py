@@ -7,15 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import (
-    are_running_means,
-    explained_by,
-    follow_rounding,
-    score_against_terms,
-)
+from dumpscope.analysis.unit.cancellation import explained_by, follow_rounding, weigh_sums
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import code_labels, name_nodes
-from dumpscope.analysis.unit.left_over import find_left_over, identify
+from dumpscope.analysis.unit.gather_columns import name_nodes
+from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict
@@ -47,27 +42,32 @@ def excuse_rounding(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
 
 def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None = None) -> Float64:
     """The scores by item pair, those of sums measured against their terms, and with a case those of what is behind jumps."""
-    context, items = unit.context, unit.target.items
+    context = unit.context
     names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
-    flat = np.array([len(shape) <= 1 for shape in items.shapes] + [True])
-    flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
-    mean = are_running_means(items, context.target)
-    score = opinions.score * find_left_over(context, unit.facts, names, kind, direction)
-    guarded = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    nothing = np.zeros(len(context), bool)
+    sums = weigh_sums(context, unit.facts, unit.target.items, opinions.score, names, labels, kind, direction)
     if case is None or not case.crossed.any():
-        return follow_rounding(context, unit.facts, score, guarded, names, direction, flat, nothing, nothing, 0.0)
+        return sums.guarded
     held = holds_weight(unit.target, context, kind)
-    least = explained_by(score, held) if case.history.differs else 1.0
+    least = explained_by(sums.score, held) if case.history.differs else 1.0
     return follow_rounding(
-        context, unit.facts, score, guarded, names, direction, flat, case.crossed, held, case.bulk, least
+        context,
+        unit.facts,
+        sums.score,
+        sums.measured,
+        names,
+        direction,
+        sums.flat,
+        case.crossed,
+        held,
+        case.bulk,
+        least,
     )
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     """The excused item pairs with those that hold the same numbers again, and with what an optimizer takes beside them and makes
     of them: it may divide by their size, so what it makes is as far apart as they are."""
-    found: Bool = excused.copy()
+    carried: list[int] = []
     numbers = identify(context)
     codes, wrong, apart = numbers.tolist(), bad.tolist(), differs.tolist()
     keys = set(numbers[excused].tolist())
@@ -75,12 +75,14 @@ def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
     optimizer = differs & (context.pair >= context.end)
     first = np.searchsorted(context.pair, np.arange(context.nodes + 1)).tolist()
     for pair in np.unique(context.pair[(bad & ~excused) | optimizer]).tolist():
+        if keys.isdisjoint(codes[first[pair] : first[pair + 1]]):
+            continue
         rows = range(first[pair], first[pair + 1])
         taken = [row for row in rows if codes[row] in keys]
-        if not taken:
-            continue
         if pair >= context.end and any(received[row] for row in taken):
             taken = [row for row in rows if apart[row]]
-        found[[row for row in taken if wrong[row]]] = True
+        carried += [row for row in taken if wrong[row]]
         keys.update([codes[row] for row in taken])
+    found: Bool = excused.copy()
+    found[carried] = True
     return found

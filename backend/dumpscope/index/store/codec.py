@@ -34,8 +34,9 @@ _COUNT_MASK: Final = (1 << 56) - 1
 
 def pack_states(states: UInt8) -> Int64:
     """(n, k) states to (n,) integers, three bits a state, the first lowest; k is at most 10."""
-    shifts = np.arange(states.shape[1], dtype=np.int64) * STATE_BITS
-    packed: Int64 = (states.astype(np.int64) << shifts).sum(axis=1)
+    packed = np.zeros(len(states), dtype=np.int64)
+    for place in range(states.shape[1]):
+        packed |= states[:, place].astype(np.int64) << np.int64(place * STATE_BITS)
     return packed
 
 

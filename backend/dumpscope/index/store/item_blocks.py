@@ -153,10 +153,12 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
     rows: Any = slice(None)
     if wanted is not None:
         rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + count)] - first
-    numbers = dict(zip((*_NUMBERS, *TEXTS), columns, strict=False))
-    node = _number(head["node"], 0, _NODES) + np.cumsum(numbers["node"], dtype=np.int64)
-    if numbers["node"].min() < 0 or node[-1] > _NODES:
+    steps = columns[_NUMBERS.index("node")]
+    node = _number(head["node"], 0, _NODES) + np.cumsum(steps, dtype=np.int64)
+    if steps.min() < 0 or node[-1] > _NODES:
         raise ValueError("nodes of items fall")
+    columns = [column[rows] for column in columns]
+    numbers = dict(zip((*_NUMBERS, *TEXTS), columns, strict=False))
     for name, (least, most) in _LIMITS.items():
         _check(numbers[name], least, most)
     coded: dict[str, Any] = {}
@@ -167,19 +169,19 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
             raise ValueError("a shape that is none")
         least = -1 - len(DERIVED_SUFFIXES) if name == "data_name" else -1
         _check(numbers[name], least, len(texts) - 1)
-        coded[name] = Coded(codes=numbers[name][rows].astype(np.int32), texts=texts)
-    stats = np.stack([column[rows].astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1)
-    states = unpack_states(numbers["states"][rows], len(STATISTICS))
+        coded[name] = Coded(codes=numbers[name].astype(np.int32), texts=texts)
+    stats = np.stack([column.astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1)
+    states = unpack_states(numbers["states"], len(STATISTICS))
     if not np.isfinite(stats).all() or (states > max(State)).any():
         raise ValueError("a number that its state does not tell")
     return ItemColumns(
         number=np.arange(first, first + count, dtype=np.int64)[rows],
         node=node[rows].astype(np.int32),
-        role=numbers["role"][rows].astype(np.int8),
-        kind=numbers["kind"][rows].astype(np.int8),
+        role=numbers["role"].astype(np.int8),
+        kind=numbers["kind"].astype(np.int8),
         stats=stats,
         states=states,
-        requires_grad=numbers["requires_grad"][rows].astype(np.int8),
+        requires_grad=numbers["requires_grad"].astype(np.int8),
         **coded,
     )
 
@@ -192,7 +194,7 @@ def _number(given: Any, least: int, most: int) -> int:
 
 
 def _check(column: NDArray[Any], least: int, most: int) -> None:
-    if column.min() < least or column.max() > most:
+    if len(column) and (column.min() < least or column.max() > most):
         raise ValueError(f"numbers that are not between {least} and {most}")
 
 

@@ -200,6 +200,7 @@ def compare_aside(
     unnamed = Side(path="", framework="", task="", level="", steps=[], ranks=[])
     answer, collectives = conclude(units, policy=options.policy, target=unnamed, golden=unnamed)
     kept = True
+    unit.context.memo.clear()  # nobody asks again
     try:
         _write(found / UNIT, units[0])
         _write(found / ANSWER, (answer, collectives, unit.target.header, unit.golden.header))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
@@ -35,6 +35,8 @@ from dumpscope_format.paths import rank_number
 SIZE_LIMIT: Final = 16 << 30
 PIECE: Final = 32 << 20
 """Bytes of a file in memory at once; more where a frame is longer, or where there is none."""
+TOGETHER: Final = 64
+"""Steps whose numbers are put into a table at once."""
 CELL_LIMIT: Final = 1 << 30
 """Numbers of one table."""
 
@@ -220,17 +222,17 @@ def _table(
     places: dict[int, _Places] = {}
     with ExitStack() as opened:
         streams = [opened.enter_context(_reopen(path, own)) for path, own in files]
-        for row, (block, groups) in enumerate(used):
+        for rows in _alike([block for block, _ in used]):
+            some, (block, groups) = [one for one, _ in used[rows]], used[rows.start]
             for offset, group in groups:
                 where = places.get(id(group))
                 if where is None:
                     where = places[id(group)] = _Places(group, place_of, statistics)
-                size = 4 * len(group.names) * len(group.statistics)
-                streams[block.part].seek(block.start + 4 * offset)
-                data = streams[block.part].read(size)
-                if len(data) < size:
+                starts = [one.start + 4 * offset for one in some]
+                numbers = np.empty((len(some), len(group.names), len(group.statistics)), "<f4")
+                if not _read_into(streams[block.part], starts, numbers):
                     raise UnreadableError(say("monitor.file_replaced"), where=files[block.part][0])
-                where.put(np.frombuffer(data, "<f4"), values[row], present[row], lacking[row])
+                where.put(numbers, values[rows], present[rows], lacking[rows])
     steps = np.array([block.step for block, _ in used], dtype=np.int64)
     return MetricTable(
         metric=metric,
@@ -243,11 +245,32 @@ def _table(
     )
 
 
+def _alike(blocks: Sequence[_Block]) -> Iterator[slice]:
+    """Blocks that follow each other in one file with one layout, at most TOGETHER of them."""
+    first = 0
+    for place, block in enumerate(blocks):
+        before = blocks[first]
+        if block.part != before.part or block.layout is not before.layout or place - first == TOGETHER:
+            yield slice(first, place)
+            first = place
+    if blocks:
+        yield slice(first, len(blocks))
+
+
+def _read_into(stream: BinaryIO, starts: Sequence[int], numbers: Float32) -> bool:
+    """Fill each of the first dimension with what stands at its offset; False where the file is too short."""
+    rows, size = numbers.reshape(-1).view(np.uint8).data, numbers[0].nbytes
+    for place, start in enumerate(starts):
+        stream.seek(start)
+        if stream.readinto(rows[place * size : (place + 1) * size]) < size:  # type: ignore[attr-defined]
+            return False
+    return True
+
+
 class _Places:
-    """Where the numbers of a group belong in a row of a table."""
+    """Where the numbers of a group belong in the rows of a table."""
 
     def __init__(self, group: Group, place_of: Mapping[str, int], statistics: Sequence[str]) -> None:
-        self._shape = len(group.names), len(group.statistics)
         names = [place_of[name] for name in group.names]
         taken = [place for place, one in enumerate(group.statistics) if one in statistics]
         kinds = [statistics.index(group.statistics[place]) for place in taken]
@@ -255,17 +278,17 @@ class _Places:
         self._kinds = kinds
         # A copy is ten times faster than a list of places, and most groups are all of a row.
         self._names: Any = slice(None) if whole else np.array(names, dtype=np.int64)
-        self._cells: Any = (
-            slice(None) if whole else (np.array(names)[:, None], np.array(kinds, dtype=np.int64)[None, :])
-        )
+        inside = np.array(names)[:, None], np.array(kinds, dtype=np.int64)[None, :]
+        self._cells: Any = slice(None) if whole else (slice(None), *inside)
         self._taken: Any = slice(None) if taken == list(range(len(group.statistics))) else taken
         if len(taken) == 1:
             self._taken = slice(taken[0], taken[0] + 1)
 
-    def put(self, numbers: Float32, row: Float32, present: Bool, lacking: Bool) -> None:
-        row[self._cells] = numbers.reshape(self._shape)[:, self._taken]
-        present[self._names] = True
-        lacking[self._kinds] = False
+    def put(self, numbers: Float32, rows: Float32, present: Bool, lacking: Bool) -> None:
+        """numbers: shape (rows, names, statistics) of the group"""
+        rows[self._cells] = numbers[:, :, self._taken]
+        present[:, self._names] = True
+        lacking[:, self._kinds] = False
 
 
 def _reopen(path: str, own: tuple[int, int] | None) -> BinaryIO:

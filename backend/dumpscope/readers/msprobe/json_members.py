@@ -21,7 +21,7 @@ import orjson
 
 from dumpscope.errors import Problem
 from dumpscope.readers.msprobe.json_decode import KEY, Member, mark_words, name_of, single, tolerant
-from dumpscope.readers.msprobe.json_split import line_cuts, pieces, placed, structure
+from dumpscope.readers.msprobe.json_split import count_starts, line_cuts, pieces, placed, structure
 from dumpscope.texts import say
 from dumpscope_format.naming import parse
 
@@ -249,6 +249,13 @@ class Members:
         start = b"\n" + b" " * self._depth + b'"'
         closing = b"\n" + b" " * (self._depth - 1) + b"}"
         while True:
+            cut = self._data.rfind(b"," + start)
+            run = self._decode_lines(self._data[:cut], start) if cut > 0 else None
+            if run is not None:  # whole members: the end of the object is not among them
+                yield self._kept(run)
+                self._drop(cut + 1)
+                self._more()
+                continue
             close = self._data.find(closing)
             if close >= 0:
                 yield from self._run_of_lines(self._data[:close], start)
@@ -256,9 +263,8 @@ class Members:
                 if self._inside is None:  # leave the bracket to `_finish`
                     self._data, self._base = b"}" + self._data, self._base - 1
                 return
-            cut = self._data.rfind(b"," + start)
             if cut > 0:
-                yield from self._run_of_lines(self._data[:cut], start)
+                yield from self._singly(self._data[:cut], line_cuts(self._data[:cut], start))
                 self._drop(cut + 1)
             if len(self._data) > MEMBER_LIMIT:
                 self._note(self._base, "limit", say("readers.one_record_larger_than_64_mb"))
@@ -269,15 +275,20 @@ class Members:
                 return
 
     def _run_of_lines(self, text: bytes, start: bytes) -> Iterator[Iterable[Member]]:
-        self._run = text
-        wanted = text.count(start)
-        run = self._decode(text, wanted)
-        if run is None and (b"NaN" in text or b"Infinity" in text):
-            run = self._decode(mark_words(text + b"\n")[:-1], wanted)
+        run = self._decode_lines(text, start)
         if run is not None:
             yield self._kept(run)
         elif text.strip(_SPACE):
             yield from self._singly(text, line_cuts(text, start))
+
+    def _decode_lines(self, text: bytes, start: bytes) -> dict[str, Any] | None:
+        """The members of a text that is cut by lines; None where one of them is damaged."""
+        self._run = text
+        wanted = count_starts(text, start)
+        run = self._decode(text, wanted)
+        if run is None and (b"NaN" in text or b"Infinity" in text):
+            run = self._decode(mark_words(text + b"\n")[:-1], wanted)
+        return run
 
     def _by_structure(self) -> Iterator[Iterable[Member]]:
         while True:
@@ -337,7 +348,7 @@ class Members:
 
     def _decode(self, text: bytes, wanted: int) -> dict[str, Any] | None:
         try:
-            run: dict[str, Any] = orjson.loads(b"{" + text + b"}")
+            run: dict[str, Any] = orjson.loads(b"".join((b"{", text, b"}")))
         except orjson.JSONDecodeError:
             return None
         return run if len(run) == wanted else None

@@ -55,6 +55,17 @@ def _escaped(text: bytes, at: int) -> bool:
     return bool((at - run) & 1)
 
 
+def count_starts(text: bytes, start: bytes) -> int:
+    """How often `start` is in a text; four bytes, those of a record in a dump, are looked for four times as fast."""
+    if len(start) != 4:
+        return text.count(start)
+    wanted = np.frombuffer(start, np.uint32)[0]
+    return sum(
+        int(np.count_nonzero(np.frombuffer(text, np.uint32, (len(text) - first) // 4, first) == wanted))
+        for first in range(min(4, len(text) - 3))
+    )
+
+
 def line_cuts(text: bytes, start: bytes) -> list[int]:
     return [found.start() for found in re.finditer(re.escape(b"," + start), text)]
 

@@ -121,6 +121,7 @@ class _Reader:
             for run in members:
                 for name, body in run:
                     self._node(name, body, members)
+                self.leaves.pack()
         self.problems += members.problems
         if self.replayed:
             self._note_replay(self.replayed)

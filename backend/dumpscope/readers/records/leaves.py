@@ -1,19 +1,19 @@
 """Leaf records of node bodies, walked into columns.
 
 One call costs about a microsecond a leaf: a tensor record with the usual keys is recognised by its key tuple, what repeats
-(type, dtype, shape, requires_grad) is interned as one signature and spread into columns by numpy at the end.
+(type, dtype, shape, requires_grad) is interned as one signature and spread into columns by numpy at the end. The numbers of a
+leaf are added to one flat list, half as dear as a column for each, and become arrays now and then (`pack`).
 """
 
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
+from dumpscope.domain.records import STATISTICS, Float64, Int32, Items, Kind, Role, State
 from dumpscope.readers.msprobe.json_decode import MARK, WORDS, canonical, plain_text, short
 from dumpscope.readers.records.record_keys import KNOWN, KeyOrders, torch_dtype
 from dumpscope.texts import say
@@ -27,7 +27,8 @@ MEMO: Final = 10_000
 
 _KEYS: Final = TENSOR_KEYS
 _KEYS_NAMED: Final = (*TENSOR_KEYS, "data_name")
-_KEYS_XOR: Final = ("type", "dtype", "shape", "md5", "requires_grad")
+_COLUMNS: Final = 8
+"""Numbers of a leaf: node, role, path, kind, signature, data_name, hash, value."""
 _MARKED: Final = {f"{MARK}NaN": math.nan, f"{MARK}Infinity": math.inf, f"{MARK}-Infinity": -math.inf}
 _VALUE_KEYS: Final = ("type", "value")
 _TEXTS: Final = {
@@ -68,18 +69,13 @@ class Leaves:
     def __init__(self, note: Note) -> None:
         self._note = note
         self.rounded = False
-        self._node = array("i")
-        self._role = array("b")
-        self._path = array("i")
-        self._kind = array("b")
-        self._signature = array("i")
-        self._stats = array("d")
+        self._numbers: list[int] = []  # _COLUMNS a leaf, of those that are not packed
+        self._stats: list[float] = []  # four a leaf
+        self._packed: list[tuple[Int32, Float64]] = []
+        self._count = 0  # of packed leaves
         self._states: list[tuple[int, int]] = []  # (place in _stats, state) where the float alone does not say it
-        self._blank = array("i")  # leaves without any statistic
+        self._blank: list[int] = []  # leaves without any statistic
         self._wide: dict[tuple[int, int], int] = {}
-        self._hash = array("i")
-        self._value = array("i")
-        self._data_name = array("i")
         self._known: dict[tuple[type, Any], int] = {}  # codes of values met before
         self._orders = KeyOrders()
         self._paths = Interned()
@@ -87,20 +83,27 @@ class Leaves:
         self._hashes = Interned()
         self._values = Interned()
         self._data_names: list[str] = []
-        self._numbers = [self._paths.code(str(number)) for number in range(16)]
+        self._places = [self._paths.code(str(number)) for number in range(16)]
+        self._keys = _KEYS
         self._null = self._signatures.code(("null", None, None, -1))
 
     def __len__(self) -> int:
-        return len(self._node)
+        return self._count + len(self._numbers) // _COLUMNS
+
+    def pack(self) -> None:
+        """Turn what was collected into arrays, which take a fifth of the memory; leaves before this cannot be cut any more."""
+        self._count = len(self)
+        self._packed.append((np.array(self._numbers, np.int32), np.array(self._stats, np.float64)))
+        self._numbers, self._stats = [], []
 
     # -- walking -----------------------------------------------------------------------------------------------------
 
     def role(self, node: int, role: Role, value: Any) -> None:
         """Walk the value of one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
         if type(value) is list:
-            numbers = self._numbers
+            places = self._places
             for place, part in enumerate(value):
-                if type(part) is dict and self._tensor(node, role, numbers[place] if place < 16 else -1, place, part):
+                if type(part) is dict and self._tensor(node, role, places[place] if place < 16 else -1, place, part):
                     continue
                 self.walk(node, role, str(place), part, 1)
         elif type(value) is dict:
@@ -154,7 +157,8 @@ class Leaves:
         name: Any = None
         check: Any = None
         value = -1
-        if keys == _KEYS:
+        if keys in (self._keys, _KEYS):
+            self._keys = keys  # texts of the parser's own, which are compared the fastest
             type_, dtype, shape, top, low, mean, norm, grad = record.values()
         elif keys == _KEYS_NAMED:
             type_, dtype, shape, top, low, mean, norm, grad, name = record.values()
@@ -185,18 +189,15 @@ class Leaves:
             return False  # the slow path checks it and interns it
         if (name is not None and type(name) is not str) or (check is not None and type(check) is not str):
             return False
-        if name is None:
-            self._data_name.append(-1)
-        else:
-            self._data_name.append(len(self._data_names))
+        if path < 0:
+            path = self._paths.code(str(place))
+        file = hash_ = -1
+        if name is not None:
+            file = len(self._data_names)
             self._data_names.append(name)
-        self._hash.append(-1 if check is None else self._hashes.code(check))
-        self._value.append(value)
-        self._node.append(node)
-        self._role.append(role)
-        self._path.append(path if path >= 0 else self._paths.code(str(place)))
-        self._kind.append(0)
-        self._signature.append(signature)
+        if check is not None:
+            hash_ = self._hashes.code(check)
+        self._numbers.extend((node, role, path, _TENSOR, signature, file, hash_, value))
         self._stats.extend((top, low, mean, norm))
         return True
 
@@ -208,21 +209,19 @@ class Leaves:
             else:
                 self._scalar(node, role, path, type_, {key: part for key, part in record.items() if key != "type"})
             return
-        item = len(self._node)
+        item = len(self)
         signature = self._signatures.code(self._signature_of(path, record))
         name = record.get("data_name")
         if name is not None and type(name) is not str:
             self._note("wrong_type", say("readers.data_name_not_text", path=f"{path!r}", name=short(name)))
             name = None
-        self._add(node, role, path, _TENSOR, signature, name, blank=False)
         for column, key in enumerate(STATISTICS):
             self._statistic(item, column, path, key, record.get(key), str(record["dtype"]))
         check = record.get("md5")
-        if check is not None:
-            self._hash[item] = self._hashes.code(check if type(check) is str else canonical(check))
+        hash_ = -1 if check is None else self._hashes.code(check if type(check) is str else canonical(check))
         extra = {key: part for key, part in record.items() if key not in KNOWN}
-        if extra:
-            self._value[item] = self._values.code(canonical(extra))
+        value = self._values.code(canonical(extra)) if extra else -1
+        self._add(node, role, path, _TENSOR, signature, name, hash_, value, blank=False)
 
     def _signature_of(self, path: str, record: dict[str, Any]) -> Signature:
         dtype, shape, grad = record["dtype"], record["shape"], record.get("requires_grad")
@@ -246,7 +245,7 @@ class Leaves:
             return
         if kind is int or kind is bool:
             try:
-                self._stats.append(value)
+                self._stats.append(float(value))
             except OverflowError:
                 self._stats.append(math.inf if value > 0 else -math.inf)
                 self._states.append((4 * item + column, State.FINITE))
@@ -280,17 +279,17 @@ class Leaves:
     def _scalar(self, node: int, role: Role, path: str, type_: str, value: Any) -> None:
         if type(value) is float and type_ == "int":
             self.rounded = True
-        self._add(node, role, path, _SCALAR, self._signatures.code((type_, None, None, -1)))
+        signature = self._signatures.code((type_, None, None, -1))
         kind = type(value)
         if (kind is not int and kind is not str and kind is not float) or not value:  # 0.0 and -0.0 are the same key
-            self._value[-1] = self._values.code(canonical(value))
-            return
-        code = self._known.get((kind, value))
-        if code is None:
+            code = self._values.code(canonical(value))
+        elif (known := self._known.get((kind, value))) is not None:
+            code = known
+        else:
             code = self._values.code(canonical(value))
             if len(self._known) < MEMO:
                 self._known[kind, value] = code
-        self._value[-1] = code
+        self._add(node, role, path, _SCALAR, signature, value=code)
 
     def _add(
         self,
@@ -300,34 +299,28 @@ class Leaves:
         kind: int,
         signature: int,
         name: str | None = None,
+        hash_: int = -1,
+        value: int = -1,
         *,
         blank: bool = True,
     ) -> None:
+        """blank: no statistic was stored; else they are added already"""
         if blank:
-            self._blank.append(len(self._node))
+            self._blank.append(len(self))
             self._stats.extend((0.0, 0.0, 0.0, 0.0))
-        self._node.append(node)
-        self._role.append(role)
-        self._path.append(self._paths.code(path))
-        self._kind.append(kind)
-        self._signature.append(signature)
-        self._hash.append(-1)
-        self._value.append(-1)
-        if name is None:
-            self._data_name.append(-1)
-        else:
-            self._data_name.append(len(self._data_names))
+        file = -1
+        if name is not None:
+            file = len(self._data_names)
             self._data_names.append(name)
+        self._numbers.extend((node, role, self._paths.code(path), kind, signature, file, hash_, value))
 
     # -- undo and result ---------------------------------------------------------------------------------------------
 
     def cut(self, size: int) -> None:
         """Forget all leaves from number `size` on (a node that turned out unreadable half-way)."""
-        for column in (
-            self._node, self._role, self._path, self._kind, self._signature, self._data_name, self._hash, self._value,
-        ):  # fmt: skip
-            del column[size:]
-        del self._stats[4 * size :]
+        kept = size - self._count
+        del self._numbers[_COLUMNS * kept :]
+        del self._stats[4 * kept :]
         self._states = [entry for entry in self._states if entry[0] < 4 * size]
         while self._blank and self._blank[-1] >= size:
             self._blank.pop()
@@ -345,13 +338,18 @@ class Leaves:
 
     def items(self, renumber: np.ndarray[Any, np.dtype[np.int32]] | None = None) -> Items:
         """Columns of all leaves. renumber: new number of each node, -1 for nodes to leave out."""
-        count = len(self._node)
-        stats = np.frombuffer(self._stats, np.float64).reshape(count, 4) + 0.0  # no -0: a database stores it as 0
+        self.pack()
+        count = len(self)
+        numbers = np.concatenate([one for one, _ in self._packed]).reshape(count, _COLUMNS).T
+        node, role, path, kind, signature, file, hashes, value = numbers
+        stats = (
+            np.concatenate([one for _, one in self._packed]).reshape(count, 4) + 0.0
+        )  # no -0: a database stores it as 0
         state = np.full((count, 4), State.FINITE, np.uint8)
         state[np.isnan(stats)] = State.NAN
         state[stats == np.inf] = State.POS_INF
         state[stats == -np.inf] = State.NEG_INF
-        state[np.frombuffer(self._blank, np.int32)] = State.ABSENT
+        state[np.array(self._blank, np.int64)] = State.ABSENT
         if self._states:
             places = np.array(self._states, np.int64)
             state.reshape(-1)[places[:, 0]] = places[:, 1]
@@ -368,8 +366,7 @@ class Leaves:
             ],
             np.int32,
         )
-        spread = table[np.frombuffer(self._signature, np.int32)].T
-        node = np.frombuffer(self._node, np.int32)
+        spread = table[signature].T
         keep: np.ndarray[Any, np.dtype[np.bool_]] | slice = slice(None)
         wide = self._wide
         if renumber is not None:
@@ -379,11 +376,11 @@ class Leaves:
             wide = {(int(place[item]), column): value for (item, column), value in wide.items() if mask[item]}
             keep = mask
         return Items(
-            node=node[keep],
-            role=np.frombuffer(self._role, np.int8)[keep],
-            path=np.frombuffer(self._path, np.int32)[keep],
+            node=np.ascontiguousarray(node[keep]),
+            role=role[keep].astype(np.int8),
+            path=np.ascontiguousarray(path[keep]),
             paths=self._paths.values,
-            kind=np.frombuffer(self._kind, np.int8)[keep],
+            kind=kind[keep].astype(np.int8),
             type=np.ascontiguousarray(spread[0][keep]),
             types=types.values,
             dtype=np.ascontiguousarray(spread[1][keep]),
@@ -394,11 +391,11 @@ class Leaves:
             stat_state=state[keep],
             wide=wide,
             requires_grad=spread[3][keep].astype(np.int8),
-            hash=np.frombuffer(self._hash, np.int32)[keep],
+            hash=np.ascontiguousarray(hashes[keep]),
             hashes=self._hashes.values,
-            value=np.frombuffer(self._value, np.int32)[keep],
+            value=np.ascontiguousarray(value[keep]),
             values=self._values.values,
-            data_name=np.frombuffer(self._data_name, np.int32)[keep],
+            data_name=np.ascontiguousarray(file[keep]),
             data_names=self._data_names,
             producer=np.full(len(node[keep]), -1, np.int32),
         )
