@@ -101,6 +101,7 @@ def test_the_server_runs_one_with_progress(page: Page, lending: Server, dumps: P
 def test_a_run_is_cancelled(page: Page, lending: Server, dumps: Path) -> None:
     show(page, finished(lending, dumps / "target_extra_op", dumps / "golden"))
     calls = page.get_by_test_id("calls")
+    expect(calls).to_have_attribute("aria-rowcount", re.compile(r"^\d{3}$"))  # the list is there
     everything = calls.get_attribute("aria-rowcount") or ""
     page.get_by_test_id("search").fill("api:linear")
     expect(calls).not_to_have_attribute("aria-rowcount", everything)  # no row moves under the pointer any more
