@@ -5,6 +5,7 @@ DUMPSCOPE_FUZZ_EXAMPLES: requests of each operation; few in the gate, 200 before
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 from collections.abc import Iterator
@@ -25,6 +26,15 @@ from dumpscope_format.monitor import FIRST_LINE, Group, Layout, layout_frame, va
 EXAMPLES = int(os.environ.get("DUMPSCOPE_FUZZ_EXAMPLES", "2"))
 STARTS = frozenset({"POST /api/sample"})
 """Takes no argument and compares two dumps: once is enough."""
+
+
+DOCUMENT = Path(__file__).parents[2] / "frontend" / "src" / "api" / "openapi.json"
+
+
+def names() -> list[str]:
+    """Method and path of every operation, from the document as it is stored: the program needs seconds to make it."""
+    paths = json.loads(DOCUMENT.read_text(encoding="utf-8"))["paths"]
+    return [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
 
 
 @cache
@@ -54,7 +64,11 @@ def filled(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
         )
 
 
-@pytest.mark.parametrize("name", operations())
+def test_every_operation_of_the_program_is_tried() -> None:
+    assert set(names()) == operations().keys()
+
+
+@pytest.mark.parametrize("name", names())
 def test_no_request_that_the_document_allows_breaks_an_operation(
     filled: tuple[Client, dict[str, str]], name: str
 ) -> None:

@@ -14,19 +14,22 @@ from ui.conftest import PATIENCE, Server
 from ui.expecting import expect
 from ui.keeping import is_loaded
 
-COUNTING: Final = """
+COUNTING: Final = """() => {
+    if (!window.acts) {
+        addEventListener("pointerdown", () => { window.acts.clicks += 1; }, true);
+        addEventListener("keydown", (event) => {
+            if (!["Shift", "Control", "Alt", "Meta"].includes(event.key)) window.acts.keys += 1;
+        }, true);
+    }
     window.acts = { clicks: 0, keys: 0 };
-    addEventListener("pointerdown", () => { window.acts.clicks += 1; }, true);
-    addEventListener("keydown", (event) => {
-        if (!["Shift", "Control", "Alt", "Meta"].includes(event.key)) window.acts.keys += 1;
-    }, true);
-"""
+}"""
 
 
-def count_acts(page: Page) -> None:
-    """Counts clicks and keys from the next page on (`acts`). Text is filled in without keys: typing a part of a name counts as no
-    key, since nobody compares how long names are."""
-    page.add_init_script(COUNTING)
+def show_counting(page: Page, address: str) -> None:
+    """`show`, and clicks and keys are counted from then on (`acts`). Text is filled in without keys: typing a part of a name
+    counts as no key, since nobody compares how long names are."""
+    show(page, address)
+    page.evaluate(COUNTING)
 
 
 def acts(page: Page) -> dict[str, int]:

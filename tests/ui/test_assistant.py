@@ -10,7 +10,7 @@ from match.renamed import ported
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import ask, finished
+from ui.driving import ask, finished, show
 from ui.expecting import expect
 
 
@@ -27,7 +27,7 @@ def address(server: Server, renamed: Path, dumps: Path) -> str:
 def test_renames_are_proposed_before_the_verdict_and_one_key_compares_again_with_them(
     page: Page, server: Server, address: str
 ) -> None:
-    page.goto(address)
+    show(page, address)
     assistant = page.get_by_test_id("assistant")
     expect(assistant).to_contain_text("114 calls have no partner, 7 have one")
     expect(page.get_by_test_id("banner")).to_have_count(0)
@@ -51,7 +51,7 @@ def comparison_of(url: str) -> str:
 
 
 def test_a_rule_left_out_or_written_by_hand_is_counted_before_it_is_used(page: Page, address: str) -> None:
-    page.goto(address)
+    show(page, address)
     effect = page.get_by_test_id("assistant-effect")
     expect(effect).to_contain_text("7 → 64 pairs")
     head = page.get_by_test_id("proposed-rule").filter(has_text="output_layer")
@@ -65,7 +65,7 @@ def test_a_rule_left_out_or_written_by_hand_is_counted_before_it_is_used(page: P
 def test_the_verdict_can_be_read_without_the_assistant_and_a_link_keeps_to_what_was_shown(
     page: Page, address: str
 ) -> None:
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("assistant-accept")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("banner")).to_contain_text("Most calls have no partner")
@@ -77,7 +77,7 @@ def test_the_verdict_can_be_read_without_the_assistant_and_a_link_keeps_to_what_
 
 
 def test_strangers_are_named_as_such_where_no_rename_helps(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
+    show(page, finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
     assistant = page.get_by_test_id("assistant")
     expect(assistant).to_contain_text("No rename explains this")
     expect(assistant.get_by_role("region", name="golden")).to_contain_text("Functional.embedding.0.forward")

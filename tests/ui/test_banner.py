@@ -97,7 +97,7 @@ def test_sides_that_were_dumped_differently_are_told_apart_at_once(
 def test_without_tensors_a_badge_says_so_and_missing_plots_name_the_setting(
     page: Page, server: Server, dumps: Path, pair: str, badge: str
 ) -> None:
-    page.goto(f"{known(server, dumps / f'{pair}_fault', dumps / f'{pair}_golden')}?tab=hist")
+    show(page, f"{known(server, dumps / f'{pair}_fault', dumps / f'{pair}_golden')}?tab=hist")
     expect(page.get_by_test_id("mode")).to_have_text(badge)
     expect(page.get_by_role("region", name="Plots")).to_contain_text('"task": "tensor"')
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import acts, count_acts, finished, known
+from ui.driving import acts, finished, known, show_counting
 from ui.expecting import expect, noticing
 from ui.made import late, many_ranks
 
@@ -32,7 +32,6 @@ def counts() -> dict[str, int]:
 def counted(page: Page) -> Page:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.set_viewport_size({"width": 1280, "height": 800})
-    count_acts(page)
     return page
 
 
@@ -195,7 +194,7 @@ def test_the_table_names_every_goal_that_is_counted_and_no_other() -> None:
 def test_what_is_there_at_once_takes_no_click_and_no_key(counted: Page, server: Server, dumps: Path) -> None:
     assert len(AT_ONCE) == 5
     target, golden = FAULT
-    counted.goto(known(server, dumps / target, dumps / golden))
+    show_counting(counted, known(server, dumps / target, dumps / golden))
     for goal in AT_ONCE:
         _, _, reach = GOALS[goal]
         reach(counted)
@@ -225,7 +224,7 @@ def test_a_goal_takes_as_many_clicks_and_keys_as_the_table_says(
         folder = many_ranks(usual, dumps / "stat_fault", ranks / "target", 4, 2)
         other = many_ranks(usual, usual, ranks / "golden", 4, 2)
     compared = finished if goal in CHANGING else known
-    counted.goto(compared(server, folder, other) + query)
+    show_counting(counted, compared(server, folder, other) + query)
     expect(counted.get_by_test_id("banner")).to_be_visible(timeout=PATIENT)
     reach(counted)
     assert sum(acts(counted).values()) == counts()[goal]

@@ -119,7 +119,7 @@ def test_without_nan_it_opens_where_a_number_grew_a_hundredfold(page: Page, serv
     (folder / "dump.json").write_text(json.dumps(head))
     for name in ("construct", "stack"):
         (folder / f"{name}.json").write_text("{}")
-    page.goto(ready(server, folder.parents[1]))
+    show(page, ready(server, folder.parents[1]))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Torch.mul.0.forward")
     expect(page.get_by_test_id("opened-at")).to_have_text("Opened here: the norm grew a hundredfold in this call.")
     expect(page.get_by_test_id("finding")).to_contain_text("growth")
@@ -203,7 +203,7 @@ def test_a_cell_of_the_map_leads_to_its_largest_value(page: Page, server: Server
     tensor[[1, 5]] = 1
     tensor[5, 40] = -9.5
     dump = ready(server, write_dump(generated / "alone" / "rows", {"rows": tensor}))
-    page.goto(f"{dump}?n={node_of('rows')}&tab=map")
+    show(page, f"{dump}?n={node_of('rows')}&tab=map")
     page.wait_for_function(DRAWN, arg="map")
     expect(page.get_by_test_id("figure")).to_contain_text("Only rows 1, 5 of 8 hold anything but zero (dim 0).")
     page.locator("[data-plot]").evaluate(
@@ -246,7 +246,7 @@ def test_its_options_are_those_of_the_start_page(page: Page, broken: str, sound:
 def test_the_pre_check_of_the_call_is_shown_or_how_to_get_one(page: Page, server: Server, dumps: Path) -> None:
     place = ready(server, dumps / "target_nan")
     dump = place.rsplit("/", 1)[1]
-    page.goto(place)
+    show(page, place)
     page.get_by_test_id("alone-how").click()
     expect(page.get_by_test_id("unchecked-dump")).to_contain_text(
         f"dumpscope precheck {dumps / 'target_nan'} --server {server.url}/dumps/{dump}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import ask, finished
+from ui.driving import ask, finished, show
 from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
@@ -17,7 +17,7 @@ def test_a_known_origin_gives_way_to_what_is_open_and_stays_with_the_pair(
     page: Page, server: Server, dumps: Path
 ) -> None:
     first = finished(server, dumps / "target_fault", dumps / "golden")
-    page.goto(first)
+    show(page, first)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.keyboard.press("v")
     form = page.get_by_test_id("note-form")
@@ -30,7 +30,7 @@ def test_a_known_origin_gives_way_to_what_is_open_and_stays_with_the_pair(
     page.get_by_test_id("search").fill("note:known")
     expect(page.get_by_test_id("total")).to_contain_text("1 ")
 
-    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    show(page, finished(server, dumps / "target_fault", dumps / "golden"))
     expect(page.get_by_test_id("note")).to_contain_text("kernel of May")
     page.get_by_test_id("say-note").click()
     page.get_by_test_id("delete-note").click()
@@ -44,7 +44,7 @@ def test_the_page_opens_at_the_first_origin_that_nobody_accepted(page: Page, ser
     origins = [one["node"] for one in ask(server, "GET", f"{path}/origins")["items"]]
     names = list(dict.fromkeys(origins))
     ask(server, "PUT", f"{path}/notes/{names[0]}", {"standing": "accepted"})
-    page.goto(address)
+    show(page, address)
     expected = next((name for name in origins if name != names[0]), names[0])
     expect(page.get_by_test_id("origin")).to_contain_text(expected)
     expect(page.get_by_test_id("selected-name")).to_contain_text(expected)

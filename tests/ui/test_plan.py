@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from dumpscope.parallel.plan import parse_plan
 from ui.conftest import Server, new_page
-from ui.driving import ask, finished, pick, register
+from ui.driving import ask, finished, pick, register, show
 from ui.expecting import expect
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "parallel.tar.xz"
@@ -50,7 +50,7 @@ def test_a_dimension_chosen_in_the_dry_run_travels_with_the_comparison(
     page: Page, server: Server, splits: Path, tmp_path: Path
 ) -> None:
     address = finished(server, splits / "tp2_fault", splits / "whole")
-    page.goto(address)
+    show(page, address)
     page.get_by_test_id("plan").click()
     page.get_by_test_id("plan-edit").click()
     expect(page).to_have_url(re.compile("do=plan"))
@@ -122,7 +122,7 @@ def test_a_plan_that_cannot_be_is_told_with_its_place_and_its_remedy(
 
 
 def test_ranks_that_were_compared_one_by_one_can_be_joined_afterwards(page: Page, server: Server, splits: Path) -> None:
-    page.goto(finished(server, splits / "dp2", splits / "dp2"))
+    show(page, finished(server, splits / "dp2", splits / "dp2"))
     page.get_by_test_id("plan-join").click()
     expect(page.get_by_test_id("plan-editor")).to_have_attribute("aria-busy", "false")
     expect(page.get_by_test_id("role-target")).to_have_count(2)

@@ -8,13 +8,13 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Page
 
 from ui.conftest import Server, new_page
-from ui.driving import ask, finished
+from ui.driving import ask, finished, show
 from ui.expecting import expect
 
 
 def test_a_policy_of_ones_own_is_tried_and_then_used(page: Page, server: Server, dumps: Path) -> None:
     address = finished(server, dumps / "stat_fault", dumps / "stat_golden")
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("origin")).to_contain_text("softmax")
     page.keyboard.press("t")
     dialog = page.get_by_test_id("policies")

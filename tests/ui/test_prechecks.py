@@ -13,7 +13,7 @@ from warm_python import warm_python
 from dumpscope.cli.app import status
 from dumpscope.pipeline.operators.precheck import STATE
 from ui.conftest import Server
-from ui.driving import ask, finished
+from ui.driving import ask, finished, show
 from ui.expecting import expect
 
 pytest.importorskip("torch")
@@ -44,7 +44,7 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
     page: Page, server: Server, dumps: Path, checked: Path
 ) -> None:
     address = finished(server, dumps / "target_fault", dumps / "golden")
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(ORIGIN)
     expect(page.get_by_test_id("origin-alone")).to_have_count(0)
     expect(page.get_by_test_id("alone-how")).to_have_text(NOT_RUN)
@@ -76,10 +76,10 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
     page.get_by_test_id("search").fill("alone:fail")
     expect(page.get_by_test_id("total")).to_contain_text("2 ")
     expect(calls.get_by_test_id("alone-chip")).to_have_count(2)
-    page.goto(f"{address}?s=0&r=0&n={LATER}")
+    show(page, f"{address}?s=0&r=0&n={LATER}")
     expect(page.get_by_test_id("selected-name")).to_contain_text(LATER)
     expect(page.get_by_test_id("alone-target").get_by_test_id("alone-word")).to_have_text("passes")
-    page.goto(f"{address}?s=1&r=0&n={ORIGIN}")
+    show(page, f"{address}?s=1&r=0&n={ORIGIN}")
     expect(page.get_by_test_id("alone-how")).to_have_text(NOT_RUN)
     page.get_by_test_id("alone-how").click()
     expect(page.get_by_test_id("unchecked-target")).to_contain_text("but not of this step and rank")
@@ -88,7 +88,7 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
 
 
 def test_the_server_runs_one_with_progress(page: Page, lending: Server, dumps: Path) -> None:
-    page.goto(finished(lending, dumps / "target_fault_bwd", dumps / "golden"))
+    show(page, finished(lending, dumps / "target_fault_bwd", dumps / "golden"))
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.layer_norm.3.backward")
     page.get_by_test_id("alone-how").click()
     page.get_by_test_id("run-precheck-target").click()
@@ -99,8 +99,9 @@ def test_the_server_runs_one_with_progress(page: Page, lending: Server, dumps: P
 
 
 def test_a_run_is_cancelled(page: Page, lending: Server, dumps: Path) -> None:
-    page.goto(finished(lending, dumps / "target_extra_op", dumps / "golden"))
+    show(page, finished(lending, dumps / "target_extra_op", dumps / "golden"))
     calls = page.get_by_test_id("calls")
+    expect(calls).to_have_attribute("aria-rowcount", re.compile(r"^\d{3}$"))  # the list is there
     everything = calls.get_attribute("aria-rowcount") or ""
     page.get_by_test_id("search").fill("api:linear")
     expect(calls).not_to_have_attribute("aria-rowcount", everything)  # no row moves under the pointer any more
@@ -119,6 +120,6 @@ def test_it_is_said_in_chinese_too(page: Page, server: Server, dumps: Path, chec
     dump = ask(server, "GET", address.removeprefix(server.url))["target"]
     ask(server, "POST", f"/dumps/{dump}/prechecks", {"text": checked.read_text()})
     page.add_init_script("localStorage.setItem('dumpscope.language', 'zh')")
-    page.goto(address)
+    show(page, address)
     expect(page.get_by_test_id("alone-target").get_by_test_id("alone-word")).to_have_text("失败")
     expect(page.get_by_test_id("origin-alone")).to_contain_text("单独运行")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import ready
+from ui.driving import ready, show
 from ui.expecting import expect, noticing
 
 
@@ -22,7 +22,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, own_dumps: Path) -> Iterator[s
 
 
 def test_an_argument_links_to_the_call_that_made_it(page: Page, own: str) -> None:
-    page.goto(f"{own}?n=Tensor.__mul__.0.forward")
+    show(page, f"{own}?n=Tensor.__mul__.0.forward")
     links = page.get_by_test_id("leaves").get_by_role("link")
     expect(links).to_have_count(2)
     expect(links.first).to_have_text("← Torch.tanh.0")
@@ -32,7 +32,7 @@ def test_an_argument_links_to_the_call_that_made_it(page: Page, own: str) -> Non
 
 
 def test_the_key_p_walks_back_to_where_the_data_came_from(page: Page, own: str) -> None:
-    page.goto(f"{own}?n=Torch.tanh.0.forward")
+    show(page, f"{own}?n=Torch.tanh.0.forward")
     name = page.get_by_test_id("selected-name")
     for call in ("Torch.tanh.0.forward", "Tensor.mul_.0.forward", "Torch.sin.0.forward", "Torch.exp.0.forward"):
         expect(name).to_contain_text(call)
@@ -48,7 +48,7 @@ def test_the_key_p_walks_back_to_where_the_data_came_from(page: Page, own: str) 
 
 
 def test_a_guess_from_equal_values_looks_like_one(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{ready(server, dumps / 'stat_golden')}?n=Functional.dropout.1.forward")
+    show(page, f"{ready(server, dumps / 'stat_golden')}?n=Functional.dropout.1.forward")
     link = page.get_by_test_id("leaves").get_by_role("link")
     expect(link).to_have_text("≈ Functional.softmax.1")
     expect(link).to_have_attribute(
@@ -58,7 +58,7 @@ def test_a_guess_from_equal_values_looks_like_one(page: Page, server: Server, du
 
 def test_the_link_speaks_chinese(chinese: Page, own: str) -> None:
     chinese.set_viewport_size({"width": 390, "height": 844})
-    chinese.goto(f"{own}?n=Torch.sin.0.forward")
+    show(chinese, f"{own}?n=Torch.sin.0.forward")
     link = chinese.get_by_test_id("leaves").get_by_role("link")
     expect(link).to_have_attribute("title", "由 Torch.exp.0.forward.output.0 产生（dump 中有记录）")
     assert chinese.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

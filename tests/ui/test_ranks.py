@@ -78,7 +78,7 @@ def test_an_origin_of_every_replica_stands_there_once_with_all_ranks(
         for output in dump["data"]["Functional.relu.0.forward"]["output"]:
             output.update(Max="nan", Min="nan", Mean="nan", Norm="nan")
         file.write_text(json.dumps(dump))
-    page.goto(finished(server, folder, runs / "golden"))
+    show(page, finished(server, folder, runs / "golden"))
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.relu.0.forward")
     expect(page.get_by_test_id("origin-unit")).to_have_text("step 0 · rank 0–3")
     expect(page.get_by_test_id("reason")).to_contain_text("The same is seen on ranks 0-3.")

@@ -10,7 +10,7 @@ from old_result import unpack
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import finished
+from ui.driving import finished, show
 from ui.expecting import expect
 
 CAUSE = "Functional.softmax.1.forward"
@@ -22,7 +22,7 @@ def test_an_exported_file_shows_a_colleague_the_same_cause(
     sides = [generated / "shared" / name for name in ("target_fault", "golden")]
     for side in sides:
         shutil.copytree(dumps / side.name, side)
-    page.goto(finished(server, *sides))
+    show(page, finished(server, *sides))
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("copy-mark")).to_have_count(0)
     page.get_by_test_id("export").click()

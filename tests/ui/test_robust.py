@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Route
 
 from ui.conftest import Server, new_page
-from ui.driving import choose, finished, known, start
+from ui.driving import choose, finished, known, show, start
 from ui.expecting import expect
 from ui.made import renamed, special
 
@@ -34,7 +34,7 @@ def odd(server: Server, dumps: Path, generated: Path) -> str:
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=["markup", "quotes", "address", "chinese", "long"])
 def test_a_call_of_any_name_is_shown_linked_and_found_again(page: Page, odd: str, name: str) -> None:
-    page.goto(f"{odd}?s=0&r=0&n={quote(name, safe='')}")
+    show(page, f"{odd}?s=0&r=0&n={quote(name, safe='')}")
     expect(page.get_by_test_id("selected-name")).to_contain_text(name)
     expect(page.get_by_test_id("why")).to_be_visible()
     expect(page.get_by_test_id("calls").get_by_text(name, exact=True)).to_be_visible()
@@ -50,7 +50,7 @@ def test_a_call_of_any_name_is_shown_linked_and_found_again(page: Page, odd: str
 
 
 def test_the_origin_of_an_odd_name_stands_in_the_banner_and_its_folder_in_the_title(page: Page, odd: str) -> None:
-    page.goto(odd)
+    show(page, odd)
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.注意力_层.0.forward")
     page.get_by_role("link", name="target_fault", exact=True).first.click()
     expect(page.get_by_test_id("facts")).to_contain_text("odd <b>&'\" #?%+ 名")
@@ -60,7 +60,7 @@ def test_nan_infinities_absent_and_large_integers_stand_apart(
     page: Page, server: Server, dumps: Path, generated: Path
 ) -> None:
     target = special(dumps / "stat_fault", generated / "special", CALL)
-    page.goto(f"{finished(server, target, dumps / 'stat_golden')}?s=0&r=0&n={CALL}")
+    show(page, f"{finished(server, target, dumps / 'stat_golden')}?s=0&r=0&n={CALL}")
     table = page.get_by_test_id("io")
     output = table.locator("tbody").filter(has_text="output")
     expect(output).to_contain_text("+inf")

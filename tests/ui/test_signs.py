@@ -54,7 +54,7 @@ def test_a_cause_that_was_not_dumped_is_not_called_a_computation(
     page: Page, server: Server, generated: Path, dumps: Path
 ) -> None:
     made = late(dumps / "stat_golden", generated / "signs" / "late", "Functional.linear.4.forward")
-    page.goto(finished(server, made, dumps / "stat_golden"))
+    show(page, finished(server, made, dumps / "stat_golden"))
     expect(page.get_by_test_id("banner").get_by_role("heading")).to_have_text("First visible divergence")
     expect(page.get_by_test_id("origin-kind")).to_have_text("cause not dumped")
 
@@ -63,21 +63,21 @@ def test_a_damaged_file_says_in_chinese_too_how_much_of_it_was_kept(
     chinese: Page, server: Server, generated: Path, dumps: Path
 ) -> None:
     made = cut_rank(dumps / "dist2_stat_fault", generated / "signs" / "cut")
-    chinese.goto(finished(server, made, dumps / "dist2_stat_golden"))
+    show(chinese, finished(server, made, dumps / "dist2_stat_golden"))
     expect(chinese.get_by_test_id("damage")).to_contain_text("保留了 28 条完整记录")
 
 
 def test_the_start_page_says_that_a_yes_is_of_another_structure(page: Page, server: Server, dumps: Path) -> None:
     name = "target_extra_op against golden"
     finished(server, dumps / "target_extra_op", dumps / "golden")
-    page.goto(server.url)
+    show(page, server.url)
     row = page.get_by_test_id("comparisons").get_by_role("row").filter(has_text=name).first
     expect(row).to_contain_text("Yes")
     expect(row.get_by_test_id("structure-differs")).to_have_text("structure differs")
 
 
 def test_few_calls_that_met_make_no_sure_origin(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
+    show(page, finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
     page.get_by_test_id("assistant-skip").click()
     expect(page.get_by_test_id("banner")).to_contain_text(": low (42 %)")
 
@@ -119,7 +119,7 @@ def test_g_and_f_lead_back_to_the_first_origin(page: Page, address: str) -> None
 
 def test_the_keys_of_the_calls_also_walk_one_dump(page: Page, server: Server, address: str) -> None:
     dump = page.request.get(address.replace("/comparisons/", "/api/comparisons/")).json()["target"]
-    page.goto(f"{server.url}/dumps/{dump}")
+    show(page, f"{server.url}/dumps/{dump}")
     selected = page.get_by_test_id("selected-name")
     expect(selected).to_contain_text("Functional.embedding.0.forward")
     page.keyboard.press("j")

@@ -49,7 +49,7 @@ def texts(page: Page, side: str) -> list[str]:
 
 def test_lines_that_differ_stand_in_two_columns_and_the_calls_own_is_marked(page: Page, differing: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(differing)
+    show(page, differing)
     call = source(page).locator("[data-at]")
     expect(call).to_be_in_viewport()
     expect(call.locator("td").nth(0)).to_contain_text(TANH)
@@ -75,7 +75,7 @@ def test_lines_that_differ_stand_in_two_columns_and_the_calls_own_is_marked(page
 
 
 def test_equal_lines_are_one_column_with_eight_lines_around(page: Page, server: Server, sourced: Path) -> None:
-    page.goto(f"{known(server, sourced / 'again' / 'dump', sourced / 'plain' / 'dump')}?n={CAUSE}&s=0&r=0")
+    show(page, f"{known(server, sourced / 'again' / 'dump', sourced / 'plain' / 'dump')}?n={CAUSE}&s=0&r=0")
     expect(source(page)).to_contain_text("the same on both sides")
     expect(source(page).locator("tbody tr").first.locator("td")).to_have_count(1)
     expect(source(page).locator("tbody tr")).to_have_count(17)
@@ -84,7 +84,7 @@ def test_equal_lines_are_one_column_with_eight_lines_around(page: Page, server: 
 
 
 def test_another_call_brings_its_own_lines(page: Page, differing: str) -> None:
-    page.goto(f"{differing}?n={CAUSE}&s=0&r=0")
+    show(page, f"{differing}?n={CAUSE}&s=0&r=0")
     expect(source(page).locator("[data-at]")).to_contain_text(PLAIN)
     page.keyboard.press("j")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.linear.3.forward")
@@ -95,7 +95,7 @@ def test_another_call_brings_its_own_lines(page: Page, differing: str) -> None:
 
 def test_the_keyboard_scrolls_and_unfolds_it(page: Page, differing: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(differing)
+    show(page, differing)
     region = page.get_by_role("region", name="Source around the line of the call")
     region.focus()
     before = region.evaluate("box => box.scrollTop")
@@ -110,7 +110,7 @@ def test_the_keyboard_scrolls_and_unfolds_it(page: Page, differing: str) -> None
 
 def test_on_a_phone_what_differs_stands_below_each_other(page: Page, differing: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(differing)
+    show(page, differing)
     page.get_by_text("Evidence", exact=True).click()
     call = source(page).locator("[data-at]")
     expect(call).to_be_visible()
@@ -126,14 +126,14 @@ def test_on_a_phone_what_differs_stands_below_each_other(page: Page, differing: 
 
 
 def test_the_page_of_one_dump_shows_the_lines_of_its_call(page: Page, server: Server, sourced: Path) -> None:
-    page.goto(f"{ready(server, sourced / 'tanh' / 'dump')}?n={CAUSE}")
+    show(page, f"{ready(server, sourced / 'tanh' / 'dump')}?n={CAUSE}")
     expect(source(page).locator("[data-at]")).to_contain_text(TANH)
     expect(source(page).locator("tbody tr")).to_have_count(17)
 
 
 def test_the_ticket_holds_the_line_with_two_around_it(page: Page, differing: str) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(differing)
+    show(page, differing)
     expect(source(page)).to_be_visible()
     page.get_by_test_id("copy-ticket").get_by_role("button").click()
     text = str(page.evaluate("navigator.clipboard.readText()"))

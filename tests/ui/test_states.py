@@ -21,7 +21,7 @@ def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
     page: Page, server: Server, dumps: Path
 ) -> None:
     failed = start(server, dumps / "crash_tensor", dumps / "golden")
-    page.goto(f"{server.url}/comparisons/{failed}")
+    show(page, f"{server.url}/comparisons/{failed}")
     failure = page.get_by_test_id("failure")
     expect(failure).to_contain_text("the run probably ended before stop()")
     expect(failure).to_contain_text("crash_tensor/step0/proc")
@@ -59,7 +59,7 @@ def test_a_cancelled_comparison_starts_again_with_the_same_reference_and_options
     page: Page, server: Server, dumps: Path
 ) -> None:
     stopped = cancelled(server, dumps)
-    page.goto(f"{server.url}/comparisons/{stopped}")
+    show(page, f"{server.url}/comparisons/{stopped}")
     expect(page.get_by_test_id("cancelled")).to_contain_text("cancelled")
     page.keyboard.press("Tab")
     again = page.get_by_test_id("again")
@@ -229,7 +229,7 @@ def test_no_control_stands_alone_in_a_row_of_a_narrow_header(
 def test_an_origin_among_strangers_says_that_most_calls_have_no_partner(
     page: Page, server: Server, dumps: Path
 ) -> None:
-    page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
+    show(page, finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
     page.get_by_test_id("assistant-skip").click()
     expect(page.get_by_test_id("origin")).to_be_visible()
     expect(page.get_by_test_id("strangers")).to_contain_text("Most calls have no partner")

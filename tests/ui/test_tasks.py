@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page
 
 from ui.conftest import Server
-from ui.driving import acts, count_acts, finished, known
+from ui.driving import acts, finished, known, show_counting
 from ui.expecting import expect, noticing
 from ui.made import late, many_ranks
 
@@ -28,7 +28,6 @@ RANKS, ODD = 64, 37
 def person(page: Page) -> Page:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.set_viewport_size({"width": 1280, "height": 800})
-    count_acts(page)
     return page
 
 
@@ -36,7 +35,7 @@ def person(page: Page) -> Page:
 def takes(page: Page, address: str, *, clicks: int, keys: int) -> Iterator[None]:
     """The block, from the opening of the address on, with so many clicks and keys."""
     begun = time.monotonic()
-    page.goto(address)
+    show_counting(page, address)
     expect(page.get_by_test_id("banner")).to_be_visible()
     yield
     seconds = time.monotonic() - begun

@@ -32,7 +32,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server:
 
 
 def test_the_heat_map_opens_ready_to_search_and_explains_its_cells(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    show(page, f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("columnheader", name="step", exact=True)).to_be_visible()
     expect(trends.get_by_placeholder("Search modules")).to_be_focused()
@@ -43,7 +43,7 @@ def test_the_heat_map_opens_ready_to_search_and_explains_its_cells(page: Page, s
 
 def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, server: Server, dumps: Path) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    show(page, f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
     expect(trends.get_by_role("row").nth(1)).to_be_visible()
     expect(trends.get_by_test_id("trend-statistic")).to_be_in_viewport(ratio=1)
@@ -53,7 +53,7 @@ def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, se
 
 
 def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{known(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
+    show(page, f"{known(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
     page.get_by_test_id("open-rank-map").click()
     trends = page.get_by_test_id("trends")
     trends.get_by_text("Steps", exact=True).click()
@@ -70,7 +70,7 @@ def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, s
 
 
 def test_the_numbers_of_both_sides_stand_in_the_cells(page: Page, server: Server, dumps: Path) -> None:
-    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    show(page, f"{known(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
     trends.get_by_test_id("trend-statistic").click()
     page.get_by_role("option", name="Max", exact=True).click()
@@ -95,7 +95,7 @@ def test_a_call_of_a_dump_tells_its_numbers_over_steps_and_the_first_that_is_not
     turning = generated / "turning"
     for step, source in enumerate((dumps / "golden" / "step0", dumps / "target_nan" / "step0")):
         shutil.copytree(source, turning / f"step{step}", ignore=shutil.ignore_patterns("dump_tensor_data"))
-    page.goto(f"{shown_dump(server, turning)}?s=0&r=0&n=Functional.gelu.0.forward")
+    show(page, f"{shown_dump(server, turning)}?s=0&r=0&n=Functional.gelu.0.forward")
     trend = page.get_by_test_id("node-trend")
     expect(trend).to_contain_text("First number that is not finite: step 1, rank 0.")
     page.get_by_test_id("open-trends").click()
@@ -124,12 +124,12 @@ def test_the_page_of_a_dump_says_how_it_was_run_and_a_comparison_what_differs(
         for dump in sides[-1].rglob("dump.json"):
             run = {"versions": {"torch": "2.5.1"}, "seeds": {"seed": seed}, "devices": ["cpu x8"]}
             (dump.parent / "run.json").write_text(json.dumps(run))
-    page.goto(shown_dump(server, sides[0]))
+    show(page, shown_dump(server, sides[0]))
     page.get_by_test_id("run").click()
     told = page.get_by_test_id("run-list")
     expect(told).to_contain_text("torch 2.5.1")
     expect(told).to_contain_text("risk_level FOCUS")
     expect(page.get_by_test_id("node-trend")).to_have_count(0)
-    page.goto(finished(server, *sides))
+    show(page, finished(server, *sides))
     page.get_by_role("button", name="1 setting differs").click()
     expect(page.get_by_text("Seeds differ: seed 1 against 2.")).to_be_visible()

@@ -69,7 +69,7 @@ def test_a_later_step_says_that_its_fault_is_the_same_as_in_the_first_one(
     page: Page, server: Server, dumps: Path
 ) -> None:
     cause = "Functional.softmax.1.forward"
-    page.goto(f"{known(server, dumps / 'target_fault', dumps / 'golden')}?s=1&r=0&n={cause}")
+    show(page, f"{known(server, dumps / 'target_fault', dumps / 'golden')}?s=1&r=0&n={cause}")
     expect(page.get_by_test_id("reason")).to_contain_text("The same is seen in step 1.")
     why = page.get_by_test_id("evidence")
     expect(why.get_by_test_id("why")).to_contain_text("The same fault as in step 0, where it is seen first.")

@@ -226,7 +226,7 @@ def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> 
 def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
     comparison = known(server, dumps / "target_fault", dumps / "golden").rsplit("/", 1)[1]
     dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
-    chinese.goto(f"{server.url}/dumps/{dump}")
+    show(chinese, f"{server.url}/dumps/{dump}")
     expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf")
     chinese.get_by_test_id("open-trends").click()
     expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible()
@@ -236,7 +236,7 @@ def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: 
 
 @pytest.mark.parametrize("dump", ["target_nan", "stat_nan", "golden", "cfg_structure"])
 def test_one_dump_alone_is_chinese_too(chinese: Page, server: Server, dumps: Path, dump: str) -> None:
-    chinese.goto(ready(server, dumps / dump))
+    show(chinese, ready(server, dumps / dump))
     expect(chinese.get_by_test_id("opened-at")).to_contain_text(CHINESE)
     for plot in ("hist", "map", "values", "order", "apis"):
         chinese.get_by_test_id(f"plot-{plot}").click()
@@ -255,7 +255,7 @@ def test_one_dump_alone_is_chinese_too(chinese: Page, server: Server, dumps: Pat
 
 
 def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Server) -> None:
-    chinese.goto(server.url)
+    show(chinese, server.url)
     chinese.get_by_role("button", name="选项").click()
     expect(chinese.get_by_test_id("rename-rules")).to_be_visible()
     assert_no_english(chinese, "options")
@@ -263,14 +263,14 @@ def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Serv
 
 def test_start_dump_and_failure_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
     failed = start(server, dumps / "crash_tensor", dumps / "golden")
-    chinese.goto(f"{server.url}/comparisons/{failed}")
+    show(chinese, f"{server.url}/comparisons/{failed}")
     expect(chinese.get_by_test_id("failure")).to_contain_text("重新比对")
     assert_no_english(chinese, "failed comparison")
     dump = ask(server, "GET", f"/comparisons/{failed}")["target"]
-    chinese.goto(f"{server.url}/dumps/{dump}")
+    show(chinese, f"{server.url}/dumps/{dump}")
     expect(chinese.get_by_test_id("facts")).to_be_visible()
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, "dump with problems")
-    chinese.goto(server.url)
+    show(chinese, server.url)
     expect(chinese.get_by_test_id("comparisons").get_by_role("row").nth(1)).to_be_visible()
     assert_no_english(chinese, "start")
