@@ -242,7 +242,10 @@ def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Pa
     assert [error for error in errors if not any(path in error for path in expected) and not from_an_end(error)] == []
 
 
-BROKEN_OFF = "CONNECTION_(?:REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH"
+BROKEN_OFF = (
+    "CONNECTION_(?:REFUSED|RESET|CLOSED|ABORTED)|SOCKET_NOT_CONNECTED|EMPTY_RESPONSE"
+    "|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH"
+)
 """What Chromium says of a server that ended before its reply, or within it."""
 
 
