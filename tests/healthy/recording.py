@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,29 @@ def answer_of(folder: Path, target: Callable[[], Any], golden: Callable[[], Any]
         recorded(folder / "target", target, seed=1, **keys), recorded(folder / "golden", golden, seed=2, **keys)
     )
     return answer, units[0]
+
+
+def answer_of_kernels(
+    folder: Path,
+    run: Callable[[torch.nn.Linear, torch.Tensor], Any],
+    target: AbstractContextManager[Any],
+    golden: AbstractContextManager[Any],
+    **keys: Any,
+) -> Answer:
+    """The answer to a step of one layer under other kernels on each side. run: makes the loss from the layer and its rows"""
+    sides = []
+    for name, kernels in (("target", target), ("golden", golden)):
+        torch.manual_seed(3)
+        layer, rows = torch.nn.Linear(8, 16), torch.randn(6, 8)
+
+        def step(
+            layer: torch.nn.Linear = layer, rows: torch.Tensor = rows, kernels: AbstractContextManager[Any] = kernels
+        ) -> None:
+            with kernels:
+                run(layer, rows).backward()
+
+        sides.append(recorded(folder / name, step, model=layer, **keys))
+    return compare(*sides)[0]
 
 
 def verdicts(unit: Unit) -> dict[str, str]:

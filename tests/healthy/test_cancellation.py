@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from dumpscope.domain.result import Answer  # noqa: E402
 from dumpscope_capture import PrecisionDebugger  # noqa: E402
-from healthy.recording import recorded  # noqa: E402
+from healthy.recording import answer_of_kernels, recorded  # noqa: E402
 
 Tensor = torch.Tensor
 ROUNDED = ("mm", "sum", "mean", "gelu", "norm", "var", "mv", "sin")
@@ -50,17 +50,7 @@ class Kernels(TorchDispatchMode):
 
 
 def ask(folder: Path, run: Callable[[nn.Linear, Tensor], Any], task: str, kernels: Kernels) -> Answer:
-    sides = []
-    for name, mode in (("target", kernels), ("golden", Kernels(exact=True))):
-        torch.manual_seed(3)
-        layer, rows = nn.Linear(8, 16), torch.randn(6, 8)
-
-        def step(layer: nn.Linear = layer, rows: Tensor = rows, mode: Kernels = mode) -> None:
-            with mode:
-                run(layer, rows).backward()
-
-        sides.append(recorded(folder / name, step, model=layer, task=task))
-    return compare(*sides)[0]
+    return answer_of_kernels(folder, run, kernels, Kernels(exact=True), task=task)
 
 
 def summed_norm(layer: nn.Linear, rows: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 from dumpscope.domain.result import Answer  # noqa: E402
 from dumpscope_capture import PrecisionDebugger  # noqa: E402
-from healthy.recording import recorded  # noqa: E402
+from healthy.recording import answer_of_kernels, recorded  # noqa: E402
 from healthy.test_cancellation import Kernels  # noqa: E402
 
 Tensor = torch.Tensor
@@ -49,17 +49,7 @@ class Infinite(Kernels):
 
 
 def ask(folder: Path, run: Run, kernels: Kernels, **keys: Any) -> Answer:
-    sides = []
-    for name, mode in (("target", kernels), ("golden", Kernels(exact=True))):
-        torch.manual_seed(3)
-        layer, rows = nn.Linear(8, 16), torch.randn(6, 8)
-
-        def step(layer: nn.Linear = layer, rows: Tensor = rows, mode: Kernels = mode) -> None:
-            with mode:
-                run(layer, rows).backward()
-
-        sides.append(recorded(folder / name, step, model=layer, **keys))
-    return compare(*sides)[0]
+    return answer_of_kernels(folder, run, kernels, Kernels(exact=True), **keys)
 
 
 def named(answer: Answer) -> list[tuple[str, str]]:
