@@ -57,6 +57,16 @@ def test_name_reason_stack_and_plot_are_in_view_at_1280x800_in_light_and_dark(pa
         assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
 
 
+def test_the_narrowest_window_with_three_panels_shows_all_of_them(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 985, "height": 700})
+    show(page, address)
+    expect(page.get_by_test_id("selected-name")).to_be_visible()
+    ends = page.locator("main section.panel").evaluate_all(
+        "panels => panels.map(one => one.getBoundingClientRect().right)"
+    )
+    assert max(ends) <= 985
+
+
 def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:
     show(page, address)
     other = "Torch.matmul.3.forward"

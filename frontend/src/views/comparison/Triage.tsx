@@ -106,7 +106,7 @@ const Screen = memo(function Screen() {
         <div
           className={classes.panels}
           data-panel={panel}
-          style={{ gridTemplateColumns: `${left.size}px 8px minmax(280px, 1fr) 8px ${right.size}px` }}
+          style={{ gridTemplateColumns: `${left.size}px 8px minmax(280px, 1fr) 8px minmax(320px, ${right.size}px)` }}
         >
           <Following>
             <Stage />
