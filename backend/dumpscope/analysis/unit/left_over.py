@@ -143,21 +143,33 @@ def _are_unlike(context: Context, facts: Facts, rows: Int64) -> Bool:
 
 
 def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, direction: Int8) -> None:
-    """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share.
+    """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share. Of what
+    a norm received of one, it left a share again.
 
-    A gradient that no recorded call made is a sum of what calls before made and no call received: where all of these are left
-    over, and no smaller than the sum, it is, too.
+    A gradient that no recorded call made is a sum of what calls before made and no call received: where all of these that are
+    small enough to be in it are left over, and no smaller than the sum, it is, too.
     """
     codes = identify(context)
-    left = dict(zip(codes[begun].tolist(), share[begun].tolist(), strict=True))
+    left: dict[int, float] = {}
     wanted = ((direction == Direction.BACKWARD) | (kind == NodeKind.GRADIENT))[context.pair]
-    rows = np.flatnonzero(wanted & (context.kind == Kind.TENSOR))
-    received = np.isin(context.role[rows], (Role.INPUT, Role.KWARG)).tolist()
+    given = np.isin(context.role, (Role.INPUT, Role.KWARG))
+    # What one side alone received is one of the calls that the other side made as one.
+    rows = np.flatnonzero(wanted & (context.kind == Kind.TENSOR) & (context.both | ~given))
+    received = given[rows].tolist()
     gradient = (kind[context.pair[rows]] == NodeKind.GRADIENT).tolist()
     pairs, codes_here, shares = context.pair[rows].tolist(), codes[rows].tolist(), share[rows].tolist()
+    norms = np.isin(rows, begun).tolist()
     sizes, elements = np.nan_to_num(_norms(context, rows)).tolist(), context.elements[rows].tolist()
-    whole: dict[int, set[int]] = {}  # by elements: what was made and not received, of gradients that are not left over
+    # By elements, of gradients that are not left over: the norms of those that were made and not received, by their numbers.
+    whole: dict[int, dict[int, float]] = {}
     small: dict[int, tuple[float, float]] = {}  # by elements, of those that are: the largest share, and all their norms
+
+    def share_of_sum(place: int, code: int, size: int) -> float:
+        most, total = small.get(size, (1.0, 0.0))
+        others = min((norm for key, norm in whole.get(size, {}).items() if key != code), default=np.inf)
+        return most if sizes[place] <= SUMMED * total and others > sizes[place] + total else 1.0
+
+    outer = ((kind == NodeKind.MODULE) & (kind == NodeKind.API).any())[context.pair[rows]].tolist()
     last, before, taken = 1.0, -1, -1.0
     for place, (pair, code, size) in enumerate(zip(pairs, codes_here, elements, strict=True)):
         if pair != before:  # `last` stays that of the backward call before, until this one has shown what it received
@@ -167,25 +179,23 @@ def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, directi
             if here == 1:
                 here = last
         elif received[place]:
-            alike = whole.get(size)
-            if alike and code in alike:
-                alike.remove(code)
-            elif not alike and code not in left:
-                most, total = small.get(size, (1.0, 0.0))
-                here = most if sizes[place] <= SUMMED * total else 1.0
+            if code in whole.get(size, {}):
+                del whole[size][code]
+            elif code not in left:
+                here = share_of_sum(place, code, size)
             last = taken = here if here > taken else taken
         else:
             if taken < 0:
                 last = 1.0
-            here = min(here, last, shares[place])
+            if outer[place] and code not in left and code not in whole.get(size, {}):
+                here = share_of_sum(place, code, size)  # of what the calls in it made
+            here = min(here, last * shares[place] if norms[place] else min(last, shares[place]))
             if here < 1:
                 left.setdefault(code, here)
                 most, total = small.get(size, (0.0, 0.0))
                 small[size] = max(most, here), total + sizes[place]
-            elif size in whole:
-                whole[size].add(code)
             else:
-                whole[size] = {code}
+                whole.setdefault(size, {})[code] = sizes[place]
         shares[place] = min(shares[place], here)
     share[rows] = shares
 
