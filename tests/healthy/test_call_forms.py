@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402, N812
 from pipeline.comparing import compare  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from healthy.recording import answer_of, recorded, verdicts  # noqa: E402
 
@@ -347,3 +349,46 @@ def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_p
     assert (answer.origins[0].node, answer.origins[0].kind) == ("Functional.linear.1.forward", "weight")
     answer, _ = compare(averaged("same", torch.float32, 0.5, together=False), golden)
     assert [one.kind for one in answer.origins] == ["structure"]
+
+
+class WrongRow(TorchDispatchMode):
+    """The kernel of attention makes the fifth row of its result too large."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if "scaled_dot_product" in func.overloadpacket.__name__:
+            made[0][..., 4, :] *= 1.05
+        return made
+
+
+def padded(added: bool, mode: Any = nullcontext) -> Callable[[], Any]:
+    """Attention with a mask that hides all positions from the first two rows, as padding on the left does."""
+
+    def run() -> Any:
+        mask = kept()
+        mask[:2] = False
+        form = torch.zeros(6, 6).masked_fill(~mask, torch.finfo(torch.float32).min) if added else mask
+        with mode():
+            return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=form))
+
+    return run
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_of_padding_under_a_mask_in_another_form_are_no_wrong_kernel(tmp_path: Path, task: str) -> None:
+    for number, sides in enumerate([(padded(True), padded(False)), (padded(False), padded(True))]):
+        answer, _ = answer_of(tmp_path / str(number), *sides, task=task)
+        (origin,) = answer.origins
+        assert (origin.node, origin.kind) == ("Functional.scaled_dot_product_attention.0.forward", "configuration")
+        said = {one["id"]: one["values"] for one in origin.evidence_said}
+        if task == "tensor":
+            assert said["origin.masked_rows"] == {"hidden": 8, "count": 24}
+            assert origin.confidence >= 0.9
+        else:
+            assert "origin.masked_rows_unseen" in said
+            assert origin.confidence < 0.9
+
+
+def test_a_wrong_row_beside_those_of_padding_is_a_wrong_kernel(tmp_path: Path) -> None:
+    answer, _ = answer_of(tmp_path, padded(True, WrongRow), padded(False), task="tensor")
+    assert [one.kind for one in answer.origins] == ["computation"]
