@@ -324,6 +324,36 @@ def test_a_product_of_scores_is_not_that_of_queries(tmp_path: Path, task: str) -
     assert [(one.node, one.kind) for one in answer.origins] == [("Tensor.__mul__.0.forward", "configuration")]
 
 
+HIDDEN = torch.ones(6, 6, dtype=torch.bool).triu(1)
+DISTANCES = -(torch.arange(6) - torch.arange(6)[:, None]).abs() * torch.tensor([0.5, 0.25])[:, None, None]
+
+
+def by_biased_scores(query: Any, key: Any, value: Any, by: float = 10.0) -> Any:
+    """Attention with a bias by distance, hidden by masked_fill: the operation by which `by_biased_mask` makes its mask."""
+    scores = torch.einsum("bhid,bhjd->bhij", torch.tanh(query), key) * by + DISTANCES
+    scores = scores.masked_fill(HIDDEN, -torch.finfo(scores.dtype).max)
+    weights = F.dropout(F.softmax(scores, dim=-1, dtype=torch.float32), 0.0)
+    return torch.einsum("bhij,bhjd->bhid", weights, value)
+
+
+def by_biased_mask(query: Any, key: Any, value: Any, by: float = 20.0) -> Any:
+    mask = DISTANCES.expand(2, 2, -1, -1).masked_fill(HIDDEN, -torch.finfo(query.dtype).max // 2)
+    return F.scaled_dot_product_attention(torch.tanh(query) * by, key, value, attn_mask=mask)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_mask_of_a_fused_attention_is_not_the_scores_hidden_by_the_same_call(tmp_path: Path, task: str) -> None:
+    eager, fused = (attended(tmp_path / how.__name__, how, task) for how in (by_biased_scores, by_biased_mask))
+    for sides in ((eager, fused), (fused, eager)):
+        answer, (unit,) = compare(*sides)
+        assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0), verdicts(unit)
+    wrong = attended(tmp_path / "wrong", by_biased_mask, task, by=23.0)
+    for sides in ((eager, wrong), (wrong, eager)):
+        answer, _ = compare(*sides)
+        assert answer.outcome == "diverged"
+        assert answer.origins[0].node.split(".")[1] in ("einsum", "scaled_dot_product_attention", "__mul__")
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_path: Path, task: str) -> None:
     def averaged(name: str, dtype: Any, by: float, together: bool) -> Path:

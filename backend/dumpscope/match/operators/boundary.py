@@ -13,6 +13,8 @@ from dumpscope.match.sides import Side, close
 from dumpscope_format.schema import WRITTEN_KEY
 
 WRITTEN_PATH: Final = f"{WRITTEN_KEY}."
+_ONE_FACTOR: Final = 0.02
+"""Statistics of two tensors that differ by one factor: relative differences of these factors, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,22 @@ def pair_values(
             pairs |= {i: j for i, j in zip(left, free, strict=True) if fits(received[i], needed[j])}
     items = [(received[i].item, needed[j].item) for i, j in sorted(pairs.items())]
     return items, agreeing > 0 and agreeing == len(pairs)
+
+
+def drop_multiples(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
+    """The item pairs without tensors that are multiples of each other: one side multiplies before the call what the other
+    multiplies inside it. Only where the results agree."""
+    mine, theirs = ({value.item: value for value in values} for values in (received, needed))
+    return [(one, other) for one, other in items if not _are_multiples(mine[one], theirs[other])]
+
+
+def _are_multiples(one: Value, other: Value) -> bool:
+    """Whether all statistics differ by one factor, and by more than two runs do."""
+    pairs = [(a, b) for a, b in zip(one.numbers, other.numbers, strict=True) if a or b] if other.numbers else []
+    if len(pairs) < 2 or same_numbers(one, other) or not all(a and b for a, b in pairs):
+        return False
+    factors = [a / b for a, b in pairs]
+    return factors[0] > 0 and all(abs(factor - factors[0]) <= _ONE_FACTOR * factors[0] for factor in factors)
 
 
 def _pair_numbers(received: list[Value], needed: list[Value]) -> dict[int, int]:

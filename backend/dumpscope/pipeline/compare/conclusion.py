@@ -58,6 +58,7 @@ from dumpscope.errors import Problem
 from dumpscope.export.stack_frames import call_text
 from dumpscope.match.amounts.data import find_amounts
 from dumpscope.match.amounts.kept import find_kept
+from dumpscope.match.amounts.last import find_last
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers.masked_rows import read_masked_rows
@@ -252,7 +253,7 @@ class Conclusion:
         self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
         sides = unit.target, unit.golden, case.context
-        related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides))
+        related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides) or find_last(*sides))
         put_together = [ref for ref in (unit.target.ref, unit.golden.ref) if ref.joined or ref.passes]
         if case.history.differs or put_together or related or have_other_dtypes(case.context):
             # a split model, other passes, another cache or dtype make calls of their own: those that change no value say nothing
