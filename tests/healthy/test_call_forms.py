@@ -381,6 +381,57 @@ def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_p
     assert [one.kind for one in answer.origins] == ["structure"]
 
 
+def single_heads() -> Any:
+    torch.manual_seed(2)
+    return [torch.randn(2, 2, 1, 4).requires_grad_() for _ in range(3)]
+
+
+def written_out_for_one_position() -> None:
+    query, key, value = single_heads()
+    made = torch.matmul(F.softmax(torch.matmul(query * 1.5, key.transpose(2, 3)) * 4**-0.5, dim=-1), value)
+    made.square().sum().backward()
+
+
+def fused_for_one_position() -> None:
+    query, key, value = single_heads()
+    F.scaled_dot_product_attention(query * 1.5, key, value).square().sum().backward()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_gradients_of_scores_that_change_nothing_are_rounding(tmp_path: Path, task: str) -> None:
+    for number, sides in enumerate(
+        [
+            (fused_for_one_position, written_out_for_one_position),
+            (written_out_for_one_position, fused_for_one_position),
+        ]
+    ):
+        answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
+        assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+
+
+def biased_and_hidden() -> Any:
+    query, key, value = heads()
+    scores = torch.matmul(query, key.transpose(2, 3)) * 4**-0.5
+    scores = scores + torch.linspace(-1, 2, 72).reshape(1, 2, 6, 6)
+    hidden = torch.zeros(6, 6).masked_fill(~kept(), torch.finfo(torch.float32).min)
+    return torch.relu(torch.matmul(F.softmax(scores + hidden, dim=-1), value))
+
+
+def biased_mask() -> Any:
+    query, key, value = heads()
+    bias = torch.linspace(-1, 2, 72).reshape(1, 2, 6, 6)
+    mask = torch.where(kept(), bias, torch.finfo(torch.float32).min)
+    return torch.relu(F.scaled_dot_product_attention(query, key, value, attn_mask=mask))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_mask_that_holds_the_bias_too_is_not_the_bias(tmp_path: Path, task: str) -> None:
+    for number, sides in enumerate([(biased_and_hidden, biased_mask), (biased_mask, biased_and_hidden)]):
+        answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
+        assert answer.counts.no == 0, verdicts(unit)
+        assert [one for one in answer.origins if one.confidence > 0.5] == []
+
+
 class WrongRow(TorchDispatchMode):
     """The kernel of attention makes the fifth row of its result too large."""
 

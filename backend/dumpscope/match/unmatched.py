@@ -112,7 +112,9 @@ class _UnmatchedCalls:
             entry = self._forward.get((label, side.index[entry]), entry)
         mine, opposite = self._opposite.get(entry, (0, []))
         if opposite and mine:
-            shown = next((one for one in opposite if one < self._dumped), -1)  # behind these stand calls that were not dumped
+            shown = next(
+                (one for one in opposite if one < self._dumped), -1
+            )  # behind these stand calls that were not dumped
             if mine == 1 < len(opposite):
                 return Leftover.FUSED, shown
             return (Leftover.DECOMPOSED if mine > 1 == len(opposite) else Leftover.REPLACED), shown

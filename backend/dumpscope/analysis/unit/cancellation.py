@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -45,6 +46,14 @@ _EPSILON: Final = 1e-5
 _CANCELS: Final = 30.0
 """How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
 what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
+_ATTENTION: Final = "attention"
+"""Part of the names of fused calls of attention."""
+_PARTS: Final = 16
+"""Gradients of a size that wait for the sum they are part of, at most."""
+_CLOSE: Final = 1e-6
+"""Relative difference of two norms that their own rounding makes."""
+_HIDES: Final = -1e4
+"""What an additive mask adds to hide an element is no larger than this."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
 
@@ -55,7 +64,8 @@ class Sums:
 
     given: those asked about; score: of gradients against the whole of which they are left
     measured: of sums against their terms; guarded: also of what is made of such sums; flat: at most one dimension
-    left: the part of its terms that is left of a reduced gradient (`_terms_of_reduced`), 1 elsewhere
+    left: the part of its terms that is left of a gradient, reduced (`_terms_of_reduced`) or a sum of two (`_terms_of_parts`), 1
+        elsewhere
     """
 
     facts: Facts
@@ -90,8 +100,10 @@ def weigh_sums(
     labels: list[str],
     kind: Int8,
     direction: Int8,
+    golden_names: list[str],
 ) -> Sums:
-    """Measure the sums of a unit. items: the target's; given: scores by item pair; the others by node pair
+    """Measure the sums of a unit. items: the target's; given: scores by item pair; the others by node pair.
+    golden_names: "" where the golden has no node
 
     The last answer stays with the context, for who asks about the same scores again.
     """
@@ -107,8 +119,13 @@ def weigh_sums(
     with np.errstate(invalid="ignore", divide="ignore"):
         left = np.where((reduced > _CANCELS * norm) & (facts.equal == 0), norm / reduced, 1.0)
     measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    with np.errstate(invalid="ignore"):
-        measured = np.where(np.isfinite(score), np.fmin(measured, score * left), measured)
+    terms = _terms_of_attention(context, norm, [names, golden_names])
+    parts = _terms_of_parts(context, facts, norm, score, kind, direction)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        left = np.fmin(left, norm / parts)
+        share = np.fmin(left, np.where(terms > _CANCELS * norm, norm / terms, 1.0))
+        made = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT)) & np.isfinite(score)
+        measured = np.where(made, np.fmin(measured, score * share), measured)
     found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=measured, flat=flat, left=left)
     found = context.memo[Sums] = replace(found, guarded=follow_rounding(context, found, names, direction))
     return found
@@ -263,6 +280,80 @@ def _terms_of_reduced(context: Context, norm: Float64, kind: Int8, direction: In
     return found
 
 
+def _terms_of_parts(
+    context: Context, facts: Facts, norm: Float64, score: Float64, kind: Int8, direction: Int8
+) -> Float64:
+    """By item pair the norm of the two gradients that cancel in one that no recorded call made, as those of the two uses of the
+    input of a norm written by hand; nan for other items. What cancels has norms that differ by no more than the sum."""
+    found = np.full(len(context), np.nan)
+    codes = identify(context)
+    tensor = (context.kind == Kind.TENSOR) & context.both & (direction == Direction.BACKWARD)[context.pair]
+    calls = (kind == NodeKind.API)[context.pair]
+    made = tensor & calls & (context.role == Role.OUTPUT)
+    with np.errstate(invalid="ignore"):
+        loud = tensor & (score > 1) & (facts.equal == 0)
+    if not loud.any():
+        return found
+    seen = np.flatnonzero(tensor)
+    known, first = np.unique(codes[seen], return_index=True)
+    sums = loud & np.isin(codes, known[~made[seen[first]]])  # no call made it before one received it
+    if not sums.any():
+        return found
+    wanted = set(codes[sums].tolist())
+    rows = np.flatnonzero((tensor & calls | sums) & np.isin(context.elements, context.elements[sums]))
+    waiting: dict[int, dict[int, float]] = {}
+    terms: dict[int, float] = {}
+    columns = codes[rows].tolist(), norm[rows].tolist(), context.elements[rows].tolist(), made[rows].tolist()
+    for code, size, count, put_out in zip(*columns, strict=True):
+        here = waiting.setdefault(count, {})
+        if put_out:
+            here[code] = size
+        elif code in wanted and code not in terms:
+            parts = sorted((part, key) for key, part in [*here.items()][-_PARTS:] if part > _CANCELS * size)
+            for (less, one), (more, other) in pairwise(parts):
+                if more - less <= size + _CLOSE * more:
+                    terms[code] = more
+                    del here[one], here[other]
+                    break
+        else:
+            here.pop(code, None)
+    if terms:
+        found = np.array([terms.get(code, np.nan) for code in codes.tolist()])
+    return np.where(tensor | (kind == NodeKind.GRADIENT)[context.pair], found, np.nan)
+
+
+def _terms_of_attention(context: Context, norm: Float64, names: list[list[str]]) -> Float64:
+    """By item pair the norm of the terms of the gradients of queries and keys, from which the softmax in it takes a mean:
+    nothing is left where all positions have the same value, or there is one alone. nan for other items.
+
+    names: by node pair, of each side: one of them may have made attention of single calls
+    """
+    found = np.full(len(context), np.nan)
+    calls: dict[int, int] = {}  # backward -> forward
+    for side in names:
+        of = {name: pair for pair, name in enumerate(side) if _ATTENTION in name and name.endswith(".forward")}
+        backward = [
+            (pair, name.replace("backward", "forward")) for pair, name in enumerate(side) if of and "backward" in name
+        ]
+        calls.update((pair, of[name]) for pair, name in backward if name in of)
+    if not calls:
+        return found
+    back, forward = np.array([*calls]), np.array([*calls.values()])
+    tensor = (context.kind == Kind.TENSOR) & (context.elements > 0)
+    received = tensor & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = norm / np.sqrt(context.elements.astype(np.float64))
+    masks = (np.fmin(context.t_stats[:, MIN], context.g_stats[:, MIN]) <= _HIDES) | ~np.isfinite(norm)
+    taken = received & ~is_exact_kind(context) & ~masks
+    size, arriving = np.full((2, context.nodes), np.nan)
+    size[back] = _fold_largest(context, spread, taken)[forward]
+    arriving[back] = _fold_largest(context, spread, received)[back]
+    made = np.flatnonzero(tensor & (context.role == Role.OUTPUT) & np.isfinite(arriving)[context.pair])
+    pair = context.pair[made]
+    found[made] = arriving[pair] * size[pair] ** 2 * np.sqrt(context.elements[made])
+    return found
+
+
 def _terms_of_norms(
     context: Context, norm: Float64, score: Float64, kind: Int8, direction: Int8, names: list[str]
 ) -> Float64:
@@ -364,15 +455,15 @@ def follow_rounding(
         guarded = np.where(loud & crossed, finite / (2 * whole), guarded)
         begun = loud & (context.role == Role.OUTPUT) & (guarded < finite)
         begun &= (direction == Direction.FORWARD)[context.pair] | ~sums.flat
-    silent = (
-        ((sums.left < 1) | crossed) & ~loud & (context.kind == Kind.TENSOR)
-    )  # their own error is below what scores show
-    begun |= crossed | silent
+    tensor = context.kind == Kind.TENSOR
+    begun |= crossed | ((sums.left < 1) & tensor & ~(loud & (context.role == Role.OUTPUT)))
     if not begun.any():
         return guarded
     numbers = identify(context)
-    if silent.any():
-        loud |= np.isin(numbers, numbers[silent]) & (context.kind == Kind.TENSOR)
+    if (begun & ~loud).any():  # statistics do not show it
+        loud |= np.isin(numbers, numbers[begun & ~loud]) & tensor
+    # Numbers too small for a score, which what follows may make large again.
+    loud |= tensor & (score == 0) & (sums.facts.equal == 0)
     rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
     lowered: Float64 = guarded.copy()
     lowered[rows] = _Followed(context, sums, finite, guarded, begun, rows, jumps).follow(names, direction)
@@ -382,6 +473,7 @@ def follow_rounding(
 class _Followed:
     """What `follow_rounding` knows while it goes from call to call. rows: the item pairs with errors, in the order of calls
 
+    early: gradients of parameters that were recorded before the call that made them
     left: by the numbers of an item what is left of its terms; forward: of what forward calls received, by name
     sound: all errors so far are followed; before: what was left for the last call that was followed
     """
@@ -402,11 +494,17 @@ class _Followed:
         self.starts, self.lines = begun[rows].tolist(), sums.flat[rows].tolist()
         self.scores: list[float] = score[rows].tolist()
         self.lower: list[float] = guarded[rows].tolist()
+        gradient = (context.role == Role.GRADIENT)[rows]
+        put_out = identify(context)[rows][(context.role == Role.OUTPUT)[rows]]
+        self.early = set(np.flatnonzero(gradient & np.isin(identify(context)[rows], put_out)).tolist())
         self.begins_with: list[float] = _begin_with(sums.left[rows], score[rows], guarded[rows], jumps, rows).tolist()
-        self.least = jumps.least if jumps else 1.0
+        self.least = max(1.0, jumps.least if jumps else 1.0)
         self.moved = (jumps.crossed[rows] if jumps else np.zeros(len(rows), bool)).tolist()
         self.loose = _are_loose(context, rows, jumps).tolist() if jumps else [False] * len(rows)
-        self.left: dict[int, float] = {}
+        # Sums that no recorded call made come in as they are.
+        sums_known = ((sums.left < 1) & ~np.isin(context.role, (Role.OUTPUT, Role.GRADIENT)))[rows]
+        self.sums = sums_known.tolist()
+        self.left = {self.codes[row]: float(sums.left[rows[row]]) for row in np.flatnonzero(sums_known).tolist()}
         self.forward: dict[str, float] = {}
         self.sound, self.jumped = True, False
         self.before: float | None = None
@@ -418,6 +516,8 @@ class _Followed:
         backward = (direction == Direction.BACKWARD)[calls].tolist()
         for pair, back, first, last in zip(calls, backward, bounds[:-1], bounds[1:], strict=True):
             self._follow_call(names[pair], range(first, last), back=back)
+        for row in self.early:
+            self.lower[row] = min(self.lower[row], self.scores[row] * self.left.get(self.codes[row], 1.0))
         return self.lower
 
     def _follow_call(self, name: str, rows: range, *, back: bool) -> None:
@@ -432,9 +532,11 @@ class _Followed:
         if share is not None and not back:
             self.forward[name] = self.forward[name.rpartition(".forward")[0]] = share
         for row, same in zip(rows, known, strict=True):
+            if row in self.early and same is None:
+                continue
             if self.made[row]:
                 self._lower_result(name, row, same if share is None else share)
-            elif share is not None and (same is None or self.jumped):
+            elif share is not None and (same is None or self.jumped or self.sums[row]):
                 self.lower[row] = self.scores[row] * share
 
     def _share_of_received(self, name: str, rows: range, known: list[float | None], *, back: bool) -> float | None:
@@ -467,7 +569,7 @@ class _Followed:
 
     def _counts(self, row: int) -> bool:
         """An error that weights do not explain."""
-        return self.least <= 1 or self.scores[row] > self.least
+        return self.scores[row] > self.least
 
 
 def _begin_with(left: Float64, score: Float64, guarded: Float64, jumps: Jumps | None, rows: Int64) -> Float64:

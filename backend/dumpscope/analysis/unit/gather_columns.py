@@ -57,7 +57,9 @@ def gather_columns(
     score = _drop_lone_hashes(context, facts, opinions.score)
     bent = noise.may_bend(labels, kind)
     flips = noise.find_flips(context, facts, score, names, bent, direction, bulk)
-    sums = weigh_sums(context, facts, target.items, score * flips, names, labels, kind, direction)
+    sums = weigh_sums(
+        context, facts, target.items, score * flips, names, labels, kind, direction, name_golden(golden, pairs)
+    )
     score, measured, guarded = sums.score, sums.measured, sums.guarded
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
@@ -201,6 +203,11 @@ def name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[li
             node = int(pairs.golden[pair])
             names[pair], labels[pair] = golden.nodes.names[node], known[node]
     return names, labels, *classify_nodes(target, golden, pairs)
+
+
+def name_golden(golden: RankDump, pairs: NodePairs) -> list[str]:
+    """By node pair the golden's name, "" where it has no node."""
+    return [golden.nodes.names[node] if node >= 0 else "" for node in pairs.golden.tolist()]
 
 
 def classify_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[Int8, Int8]:

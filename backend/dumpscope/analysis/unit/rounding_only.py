@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.unit.cancellation import Jumps, explained_by, follow_rounding, weigh_sums
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import name_nodes
+from dumpscope.analysis.unit.gather_columns import name_golden, name_nodes
 from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -44,7 +44,8 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None
     """The scores by item pair, those of sums measured against their terms, and with a case those of what is behind jumps."""
     context = unit.context
     names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
-    sums = weigh_sums(context, unit.facts, unit.target.items, opinions.score, names, labels, kind, direction)
+    others = name_golden(unit.golden, unit.pairs)
+    sums = weigh_sums(context, unit.facts, unit.target.items, opinions.score, names, labels, kind, direction, others)
     if case is None or not case.crossed.any():
         return sums.guarded
     held = holds_weight(unit.target, context, kind)
