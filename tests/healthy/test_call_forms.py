@@ -142,12 +142,38 @@ def table_as_product() -> Any:
     return torch.cos(torch.outer(torch.arange(6.0), rates))
 
 
+def positions() -> Any:
+    grid = torch.stack([(torch.arange(6.0) + 0.5) / 6, (torch.arange(6.0) - 0.5) / 6])
+    return 2.0 * grid - 1.0
+
+
+POSITIONS = positions()
+
+
+def positions_made_here() -> Any:
+    return placed(positions)
+
+
+def shared_positions() -> Any:
+    """Made by an earlier run of the same process, and kept."""
+    return placed(lambda: POSITIONS)
+
+
+def placed(make: Callable[[], Any]) -> Any:
+    rows = torch.exp(torch.randn(2, 6))
+    rows = torch.relu(torch.cos(make() * 3.0) + rows)
+    for _ in range(3):
+        rows = torch.sigmoid(rows.exp() + rows.sin())
+    return rows
+
+
 ALIKE = [
     (bare_attention, explicit_attention), (bare_attention, attention_by_name), (truth_mask, added_mask),
     (truth_mask, infinite_mask), (added_mask, infinite_mask), (causal, truth_mask), (causal, added_mask),
     (causal, infinite_mask), (linear_by_place, linear_by_name),
     (norm_by_default, norm_in_full), (summed, summed_in_full), (without_ones, with_ones),
     (residual_first, residual_last), (product_by_sign, product_by_name), (shared_heads, repeated_heads),
+    (positions_made_here, shared_positions),
 ]  # fmt: skip
 
 
@@ -379,7 +405,7 @@ def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_p
     answer, _ = compare(averaged("wrong", torch.bfloat16, 0.1, together=False), golden)
     assert (answer.origins[0].node, answer.origins[0].kind) == ("Functional.linear.1.forward", "weight")
     answer, _ = compare(averaged("same", torch.float32, 0.5, together=False), golden)
-    assert [one.kind for one in answer.origins] == ["structure"]
+    assert [one.kind for one in answer.origins] == []
 
 
 def single_heads() -> Any:
@@ -431,6 +457,31 @@ def test_a_mask_that_holds_the_bias_too_is_not_the_bias(tmp_path: Path, task: st
         answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
         assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
         assert (unit.pairs.method == Method.FUSED).any()
+
+
+class Shares(torch.nn.Module):
+    def __init__(self, shown: bool) -> None:
+        super().__init__()
+        self.shown = shown
+
+    def forward(self, rows: Any) -> tuple[Any, Any]:
+        shares = torch.softmax(rows, -1)
+        return torch.exp(rows) * 2, shares if self.shown else None
+
+
+def test_a_result_that_one_module_returns_and_nothing_takes_is_no_cause(tmp_path: Path) -> None:
+    sides = []
+    for shown in (True, False):
+        torch.manual_seed(4)
+        net, rows = torch.nn.Sequential(Shares(shown)), torch.randn(3, 4)
+        sides.append(
+            recorded(
+                tmp_path / str(shown), lambda net=net, rows=rows: torch.relu(net[0](rows)[0]), model=net, level="mix"
+            )
+        )
+    for target, golden in (sides, sides[::-1]):
+        answer, units = compare(target, golden)
+        assert (answer.origins, answer.counts.no) == ([], 0), verdicts(units[0])
 
 
 class WrongRow(TorchDispatchMode):
