@@ -484,6 +484,57 @@ def test_a_result_that_one_module_returns_and_nothing_takes_is_no_cause(tmp_path
         assert (answer.origins, answer.counts.no) == ([], 0), verdicts(units[0])
 
 
+class WrongQueries(TorchDispatchMode):
+    """The kernel of attention makes the gradient of the queries too large."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if "scaled_dot_product" in (name := func.overloadpacket.__name__) and name.endswith("backward"):
+            with torch._C.DisableTorchFunction():
+                made[0].mul_(1.05)
+        return made
+
+
+def test_a_wrong_gradient_of_fused_attention_is_named_among_small_ones(tmp_path: Path) -> None:
+    """Other gradients differ by less than a score counts, as gradients of a mean over many words do."""
+
+    def run(fused: bool, mode: Any = nullcontext) -> None:
+        query, key, value = (torch.randn(2, 4, 16, 32).requires_grad_() for _ in range(3))
+        query, key, value = query * 1.5, key * 1.5, value * 1.5
+        if fused:
+            made = F.scaled_dot_product_attention(query, key, value)
+        else:
+            made = torch.matmul(F.softmax(torch.matmul(query, key.transpose(2, 3)) * 32**-0.5, dim=-1), value)
+        with mode():
+            (torch.sigmoid(made).sum() * 1e-7).backward()
+
+    golden = recorded(tmp_path / "golden", lambda: run(False), task="tensor")
+    answer, _ = compare(recorded(tmp_path / "target", lambda: run(True), task="tensor"), golden)
+    assert answer.origins == []
+    answer, _ = compare(recorded(tmp_path / "wrong", lambda: run(True, WrongQueries), task="tensor"), golden)
+    assert [one.node for one in answer.origins] == ["Functional.scaled_dot_product_attention.0.backward"]
+
+
+def test_a_mask_that_one_side_makes_is_not_the_cause_of_other_data(tmp_path: Path) -> None:
+    table = torch.linspace(0.5, 2, 6)
+
+    def run(fused: bool, by: float) -> Any:
+        rows = torch.randn(6, 4).exp()
+        if not fused:
+            torch.where(kept(), torch.zeros(()), torch.finfo(torch.float32).min)
+        with torch._C.DisableTorchFunction():
+            known = table * by  # nothing recorded makes it
+        rows = rows * known[:, None]
+        for _ in range(3):
+            rows = torch.sigmoid(rows.sin())
+        return rows
+
+    golden = recorded(tmp_path / "golden", lambda: run(False, 1.0))
+    answer, _ = compare(recorded(tmp_path / "target", lambda: run(True, 1.05)), golden)
+    assert [one.node for one in answer.origins] == ["Tensor.__mul__.0.forward"]
+    assert answer.origins[0].kind != "structure"
+
+
 class WrongRow(TorchDispatchMode):
     """The kernel of attention makes the fifth row of its result too large."""
 

@@ -1,7 +1,8 @@
-"""Reads the tensors of a call that sorts, picks or jumps, and sees whether they belong together."""
+"""Reads the tensors of a call that sorts, picks, jumps or attends, and sees whether they belong together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -9,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.facts import NodePairs
+from dumpscope.domain.facts import MaskedRows, NodePairs
+from dumpscope.domain.limits import is_limit
 from dumpscope.domain.picking import PickCheck, Picking, WrongPick, picking_of, value_of
-from dumpscope.domain.records import Kind, RankDump, Role
+from dumpscope.domain.records import Bool, Kind, RankDump, Role
 from dumpscope.errors import TensorError
 from dumpscope.match.operators.operations import operation
 from dumpscope.metrics.picks import find_wrong_pick
@@ -69,23 +71,59 @@ def _check_step(dump: RankDump, node: int) -> bool | None:
             made = item if made < 0 and items.kind[item] == Kind.TENSOR else made
         elif items.role[item] in (Role.INPUT, Role.KWARG):
             tensor = items.kind[item] == Kind.TENSOR
-            given[items.paths[items.path[item]]] = read_item(dump, item) if tensor else value_of(dump, item)
+            given[items.paths[items.path[item]]] = _read(dump, item) if tensor else value_of(dump, item)
             dtype = dtype or (items.dtypes[items.dtype[item]] if tensor else "")
     label = int(dump.nodes.label[node])
     if made < 0 or label < 0:
         return None
-    return follows(operation(dump.nodes.labels[label]), given, read_item(dump, made), dtype)
+    return follows(operation(dump.nodes.labels[label]), given, _read(dump, made), dtype)
 
 
 def _check(dump: RankDump, picking: Picking) -> WrongPick | None:
     """Raises TensorError, OSError or ValueError where the tensors are missing, damaged, too large, or of another form."""
     if not prod(dump.items.shapes[dump.items.shape[picking.source]]):
         raise ValueError(picking)
-    source, indices = read_item(dump, picking.source), read_item(dump, picking.indices)
-    return find_wrong_pick(picking, source, indices, read_item(dump, picking.values) if picking.values >= 0 else None)
+    source, indices = _read(dump, picking.source), _read(dump, picking.indices)
+    return find_wrong_pick(picking, source, indices, _read(dump, picking.values) if picking.values >= 0 else None)
 
 
-def read_item(dump: RankDump, item: int) -> Array:
+def read_masked_rows(
+    dumps: Sequence[RankDump], masks: Sequence[int], results: Sequence[int], floor: float
+) -> MaskedRows | None:
+    """The rows of results that no position of the mask is left for, and whether all other rows agree. None where a side has no
+    tensors, they cannot be read here, or the masks do not hide the same rows.
+
+    dumps: target and golden; masks, results: the item of each, the mask (..., rows, positions) and the result (..., rows, size)
+    floor: the relative distance up to which results agree
+    """
+    try:
+        hides = [_hides_all(_read(dump, item)) for dump, item in zip(dumps, masks, strict=True)]
+        target, golden = (_read(dump, item) for dump, item in zip(dumps, results, strict=True))
+        rows, other = (np.broadcast_to(one, target.shape[:-1]) for one in hides)
+    except (TensorError, OSError, ValueError):
+        return None
+    if target.shape != golden.shape or not np.array_equal(rows, other):
+        return None
+    kept = ~rows
+    with np.errstate(all="ignore"):
+        apart = np.linalg.norm(target[kept].astype(np.float64) - golden[kept])
+        agrees = bool(apart <= floor * np.linalg.norm(golden[kept].astype(np.float64)))
+    return MaskedRows(hidden=int(rows.sum()), count=rows.size, others_agree=agrees)
+
+
+def _hides_all(mask: Array) -> Bool:
+    """By row of a mask: it hides every position. False hides in one of truth values, the lowest number in one that is added."""
+    if mask.dtype.kind == "b":
+        return np.asarray(~mask.any(axis=-1), bool)
+    lowest = mask.max(axis=-1)
+    found: Bool = np.asarray(lowest == -np.inf, bool)
+    for number in np.unique(lowest[np.isfinite(lowest)]).tolist():
+        if number < 0 and is_limit(number):
+            found |= lowest == number
+    return found
+
+
+def _read(dump: RankDump, item: int) -> Array:
     """The tensor of an item; 16-bit numbers that numpy does not know are handed out as float32.
 
     Raises TensorError or OSError; ValueError where the record names no file, is too large, or the numbers cannot be ordered.

@@ -141,9 +141,10 @@ def overflow_differs(context: Context, facts: Facts) -> Bool:
     return found
 
 
-def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
+def statistic_score(context: Context, bulk: Float64, peak: Float64, least: float = TINY) -> Float64:
     """Worst of: norm difference by the norm, mean difference by norm/sqrt(N), Max and Min difference by the largest
-    magnitude; each against its floor. nan where no statistic can be compared. Symmetric in the two sides."""
+    magnitude; each against its floor. nan where no statistic can be compared. Symmetric in the two sides. least: differences up
+    to this count for nothing"""
     t, g = context.t_stats, context.g_stats
     finite = (context.t_state == State.FINITE) & (context.g_state == State.FINITE)
     with np.errstate(all="ignore"):
@@ -154,18 +155,18 @@ def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
             np.where(finite[:, MAX], size[:, MAX], np.nan), np.where(finite[:, MIN], size[:, MIN], np.nan)
         )
         rms = np.where(finite[:, NORM], size[:, NORM] / np.sqrt(count), peak_size)
-        tiny = TINY * np.sqrt(count)
+        tiny = least * np.sqrt(count)
         norm = np.where(diff[:, NORM] <= tiny, 0.0, diff[:, NORM] / size[:, NORM])
-        mean = np.where(diff[:, MEAN] <= TINY, 0.0, diff[:, MEAN] / np.fmax(rms, size[:, MEAN] * 1e-6))
-        extreme = np.where(diff[:, :2] <= TINY, 0.0, diff[:, :2] / peak_size[:, None])
+        mean = np.where(diff[:, MEAN] <= least, 0.0, diff[:, MEAN] / np.fmax(rms, size[:, MEAN] * 1e-6))
+        extreme = np.where(diff[:, :2] <= least, 0.0, diff[:, :2] / peak_size[:, None])
         parts = np.column_stack([extreme / peak[:, None], mean / bulk, norm / bulk])
         parts = np.where(finite, np.where(diff == 0, 0.0, parts), np.nan)
         return _worst(parts)
 
 
-def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Float64:
+def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64, least: float = TINY) -> Float64:
     """Worst of: relative L2 distance against the bulk floor, largest element error by the largest magnitude against
-    the peak floor. nan where no tensor was read."""
+    the peak floor. nan where no tensor was read. least: as for `statistic_score`"""
     judged = is_judged_by_tensor(facts)
     if not judged.any():
         return np.full(len(judged), np.nan)
@@ -177,8 +178,8 @@ def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -
         other = np.where(context.g_state[:, :2] == State.FINITE, np.abs(context.g_stats[:, :2]), np.nan)
         peak_size = _worst(np.column_stack([size, other]))
         gap = value[:, EUCLIDEAN]
-        distance = np.where(gap <= TINY * np.sqrt(count), 0.0, gap / _larger_norm(context, value)) / bulk
-        element = np.where(value[:, MAX_ABS] <= TINY, 0.0, value[:, MAX_ABS] / peak_size) / peak
+        distance = np.where(gap <= least * np.sqrt(count), 0.0, gap / _larger_norm(context, value)) / bulk
+        element = np.where(value[:, MAX_ABS] <= least, 0.0, value[:, MAX_ABS] / peak_size) / peak
         parts = np.column_stack([distance, element])
         parts = np.where(np.isnan(parts) & (facts.unequal == 0)[:, None], 0.0, parts)
         return np.where(judged, np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
@@ -210,12 +211,12 @@ def scores(context: Context, facts: Facts, policy: Policy, factor: Float64, own:
     return np.where(unjudged, np.nan, score)
 
 
-def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Float64:
-    """As `scores`, in units of any bulk and peak; inf for one of them leaves it out."""
+def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64, least: float = TINY) -> Float64:
+    """As `scores`, in units of any bulk and peak; inf for one of them leaves it out. least: as for `statistic_score`"""
     exact = is_exact_kind(context)
     with np.errstate(all="ignore"):
-        score = tensor_score(context, facts, bulk, peak)
-        score = np.where(np.isnan(score) & (facts.unequal < 0), statistic_score(context, bulk, peak), score)
+        score = tensor_score(context, facts, bulk, peak, least)
+        score = np.where(np.isnan(score) & (facts.unequal < 0), statistic_score(context, bulk, peak, least), score)
     compared = facts.outcome == Outcome.COMPARED
     score = np.where(compared, score, np.nan)
     score = np.where(compared & exact & (facts.equal == 0), np.inf, score)

@@ -16,7 +16,6 @@ from dumpscope.analysis.rules.evidence import (
     is_backward,
     name_in_call,
 )
-from dumpscope.analysis.rules.masked_rows import check_masked_rows, describe_masked_rows
 from dumpscope.analysis.rules.ordering import (
     OTHERS,
     check_order,
@@ -29,7 +28,8 @@ from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.node_columns import NodeColumns
-from dumpscope.analysis.unit.noise import JUMP
+from dumpscope.analysis.unit.noise import COARSE, FARTHER, JUMP, REPRODUCIBLE
+from dumpscope.analysis.unit.other_forms import check_masked_rows
 from dumpscope.analysis.unit.taint import drop_tainted
 from dumpscope.domain.facts import MaskedRows, Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
@@ -92,7 +92,7 @@ class Computation(Rule):
         elif finding.variant == BITS:
             special = [describe_bits(case, finding)]
         elif finding.variant == MASKED and isinstance(finding.detail, (MaskedRows, str)):
-            special = [describe_masked_rows(finding.detail)]
+            special = [_describe_masked_rows(finding.detail)]
         elif finding.variant == SATURATED:
             special = [_describe_limit(case, finding)]
         else:
@@ -168,6 +168,8 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
         suspects = columns.leaf & clean & jump & (columns.out_score > columns.threshold) & ~columns.argument
     suspects &= ~(columns.excused > 0)
     suspects &= ~run_again
+    if not columns.quiet:
+        suspects &= ~_may_be_hidden_noise(case)
     backward = np.flatnonzero(columns.direction == Direction.BACKWARD)
     if not columns.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
         suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(columns.inexact > 0))[int(backward[-1]) + 1 :]
@@ -216,6 +218,20 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
     return findings
 
 
+def _may_be_hidden_noise(case: Case) -> Bool:
+    """By node pair, in runs of 32 bits: statistics alone were stored, some of what the call received differs, and the result by
+    no more than what statistics may have hidden on the way in: a norm shows an error only as far as it changes the length. A call
+    that rounds each element once makes no more of an error, but other elements may be left of it."""
+    columns = case.columns
+    read = np.zeros(len(columns), bool)
+    read[case.context.pair[(case.facts.unequal >= 0) & ~case.received]] = True
+    simple = np.array([label.rpartition(".")[2] in REPRODUCIBLE for label in columns.labels], bool)
+    with np.errstate(invalid="ignore"):
+        small = columns.out_score <= JUMP
+        small |= simple & (columns.out_score <= FARTHER * columns.in_score)
+        return ~read & (columns.inexact > 0) & small & (case.bulk < COARSE)
+
+
 def _count_unjudged(case: Case, pair: int) -> list[Phrase]:
     """How many calls behind this one are not judged."""
     lost = find_unjudged(case, pair)
@@ -260,6 +276,13 @@ def _find_unjudged_begin(case: Case, pair: int) -> int | None:
                 seen.add(made)
                 todo.append(made)
     return begin if begin != pair else None
+
+
+def _describe_masked_rows(rows: MaskedRows | str) -> Phrase:
+    """Why results differ in these rows."""
+    if isinstance(rows, MaskedRows):
+        return phrase("origin.masked_rows", hidden=rows.hidden, count=rows.count)
+    return phrase("origin.masked_rows_unseen")
 
 
 def _call_of(case: Case, pair: int) -> str:

@@ -11,6 +11,7 @@ from dumpscope.analysis.rules.evidence import advise_by_kind, describe_item
 from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
 from dumpscope.analysis.rules.sources import find_hiding_module
 from dumpscope.analysis.unit.case import Case
+from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Bool, Int64, Kind, NodeKind, State
 from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import MAX, MEAN, MIN, NORM, is_exact_kind
@@ -57,9 +58,9 @@ def find_exchanged(case: Case, finding: Finding) -> Finding | None:
     which that happened, or the call that received it.
     """
     context, columns = case.context, case.columns
-    if (
-        finding.kind == "configuration" and not columns.quiet
-    ):  # a pick: in a noisy pair all sums differ in the last digits
+    # In a noisy pair all sums differ in the last digits: behind a pick, and behind what one side fused.
+    fused = (case.pairs.method[: finding.pair] == Method.FUSED).any()
+    if not columns.quiet and (finding.kind == "configuration" or fused):
         return None
     rows = np.flatnonzero((case.facts.equal == 0) & (context.kind == Kind.TENSOR) & ~context.unread)
     rows = rows[(context.pair[rows] < finding.pair) | np.isin(rows, case.inputs_of(finding.pair))]

@@ -18,6 +18,8 @@ from dumpscope.analysis.rules.ordering import find_order_only
 from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
+from dumpscope.analysis.unit.no_effect import only_prepares
+from dumpscope.analysis.unit.other_forms import makes_other_form
 from dumpscope.analysis.unit.taint import Fingerprint, fingerprints
 from dumpscope.domain.records import Direction, Kind, NodeKind, Role, State
 from dumpscope.texts import Phrase, phrase
@@ -259,7 +261,10 @@ def _find_unmatched_before(case: Case, pair: int) -> list[int]:
             run.append(candidate)
         elif run or not columns.alone[candidate]:
             break
-    return run[::-1]
+    if not run:
+        return run
+    idle = makes_other_form(case) | only_prepares(case)  # another form of a mask makes no data differ
+    return [candidate for candidate in run[::-1] if not idle[candidate]]
 
 
 def find_first_bit(case: Case, before: int) -> list[Finding]:

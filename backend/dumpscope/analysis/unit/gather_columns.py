@@ -28,7 +28,7 @@ from dumpscope.domain.records import (
     State,
 )
 from dumpscope.domain.result import ResultTree
-from dumpscope.verdict.score import is_exact_kind
+from dumpscope.verdict.score import distance, is_exact_kind
 
 _Column = TypeVar("_Column", Int8, Int32)
 
@@ -78,7 +78,8 @@ def gather_columns(
     alone = (pairs.target < 0) | (pairs.golden < 0)
     entry = _entries(tree, len(pairs))
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
-    excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
+    tiny = (facts.equal == 0) & (score == 0)
+    excuse = (tiny & _is_large(context, facts, tiny, bulk)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.add_to(received, made, unknown=1.0)
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, backward, bulk)
@@ -189,6 +190,15 @@ def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
     worst = np.zeros(context.nodes, np.int8)
     np.maximum.at(worst, context.pair, weight[opinions.verdict])
     return np.array([Verdict.NA, Verdict.YES, Verdict.WARNING, Verdict.NO], np.int8)[worst]
+
+
+def _is_large(context: Context, facts: Facts, asked: Bool, bulk: float) -> Bool:
+    """By item pair: its difference is large beside what the tensor holds, however small that is. asked: where it matters"""
+    if not asked.any() or not bulk:
+        return asked
+    floor, never = np.full(len(context), bulk), np.full(len(context), np.inf)
+    with np.errstate(invalid="ignore"):
+        return ~(distance(context, facts, floor, never, 0.0) <= 1)
 
 
 def name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:

@@ -18,8 +18,8 @@ class NodeColumns:
         input is known. seen_in: the same, but nan for such a gradient
     own_data, data_score: as own_in and in_score, without weights where an optimizer may have made them differ
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
-    inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
-        small that its score is 0. Neither proves that an input is clean
+    inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is too
+        small for a score, and large beside what the tensor holds. Neither proves that an input is clean
     cancels: what the call made is a sum that cancels, or was made of one: its error is large and means nothing
     argument: a non-tensor argument differs
     leaf: the tree holds no other node with a partner below it; alone: without a partner

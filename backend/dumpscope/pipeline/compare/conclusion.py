@@ -61,8 +61,7 @@ from dumpscope.match.amounts.kept import find_kept
 from dumpscope.match.amounts.last import find_last
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
-from dumpscope.readers.masked_rows import read_masked_rows
-from dumpscope.readers.picks import check_picks, check_steps
+from dumpscope.readers.picks import check_picks, check_steps, read_masked_rows
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
 from dumpscope.verdict.policy import load_policy
