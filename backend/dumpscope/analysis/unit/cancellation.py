@@ -35,11 +35,18 @@ _NORMS: Final = frozenset(
     }
 )  # fmt: skip
 """Calls that take the mean away and divide by the deviation."""
+_OVER_ROWS: Final = frozenset({"batch_norm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"})
+_OVER_FEATURES: Final = frozenset({"layer_norm", "LayerNorm"})
+"""Those that take the mean of all rows for each element of the weight, and those that take it of all elements of the weight."""
 _ROOTS: Final = frozenset({"rms_norm", "RMSNorm"})
 """Those that divide by the size alone."""
 _SHARES: Final = frozenset({"softmax", "Softmax"})
 _EPSILON: Final = 1e-5
 """What torch's norms add to the variance, where nothing else is asked for."""
+_THIRD_POWER: Final = 3.0
+"""Of two values the gradient falls with the third power of their distance, whose relative error it has as many times."""
+_CLOSE: Final = 0.01
+"""What rounding to 16 bits may add to the largest element of a result."""
 _CANCELS: Final = 30.0
 """How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
 what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
@@ -84,7 +91,9 @@ def weigh_sums(
     flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
     mean = are_running_means(items, context.target)
     score = given * find_left_over(context, facts, names, kind, direction)
-    measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
+    measured = score_against_terms(
+        context, score, kind, direction, names, code_labels(labels), flat, mean, facts.unequal >= 0
+    )
     nothing = np.zeros(len(context), bool)
     guarded = follow_rounding(context, facts, score, measured, names, direction, flat, nothing, nothing, 0.0)
     found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded, flat=flat)
@@ -107,6 +116,7 @@ def score_against_terms(
     label: Int64,
     flat: Bool,
     mean: Bool,
+    read: Bool,
 ) -> Float64:
     """Scores, by item pair, with those of sums measured against their terms where these are larger than the sum.
 
@@ -117,7 +127,7 @@ def score_against_terms(
     softmax makes, forward and backward: see `_terms_of_norms`.
 
     kind, direction, names, label: by node pair; nodes with the same label are one API or module
-    flat: by item pair, at most one dimension; mean: by item pair, such a running mean
+    flat: by item pair, at most one dimension; mean: by item pair, such a running mean; read: by item pair, tensors were compared
     """
     norm = _largest_magnitude(context, [NORM])
     peak = _largest_magnitude(context, [MAX, MIN])
@@ -137,7 +147,7 @@ def score_against_terms(
         length = _fold_largest(context, context.elements.astype(np.float64), taken)[context.pair]
         terms = np.where(mean, whole * np.sqrt(np.maximum(context.elements, 0) / np.maximum(length, 1)), terms)
     terms = np.fmax(terms, _terms_of_results(context, norm, score, forward & (kind == NodeKind.API)))
-    terms = np.fmax(terms, _terms_of_norms(context, norm, score, kind, direction, names))
+    terms = np.fmax(terms, _terms_of_norms(context, norm, score, read, kind, direction, names))
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
         measured: Float64 = np.where(cancels, score * norm / terms, score)
@@ -207,7 +217,7 @@ def _terms_of_results(context: Context, norm: Float64, score: Float64, called: B
 
 
 def _terms_of_norms(
-    context: Context, norm: Float64, score: Float64, kind: Int8, direction: Int8, names: list[str]
+    context: Context, norm: Float64, score: Float64, read: Bool, kind: Int8, direction: Int8, names: list[str]
 ) -> Float64:
     """By item pair the norm of the terms of what a norm or a softmax makes, nan for other items.
 
@@ -217,7 +227,8 @@ def _terms_of_norms(
     is constant, as of a loss that no norm lets change.
 
     The deviation is at most that of the whole input. Where the result is much smaller than the weight makes it, the variance
-    is smaller than what is added to it.
+    is smaller than what is added to it. Of two values (a batch norm over two rows) a norm makes 1 and -1, whatever they are: only
+    where they are nearly equal does anything follow from them, so the deviation is that of what is added.
     """
     found = np.full(len(context), np.nan)
     words = [operation(name) for name in context.apis]
@@ -242,19 +253,48 @@ def _terms_of_norms(
         variance = size[taken] ** 2 - np.where(groups[1], 0.0, np.nan_to_num(mean_of[taken])) ** 2
         left = size[made] / factor
         small = np.where(groups[0] & (left < 1 / _CANCELS), left**2 * _EPSILON, np.inf)
+        two = _norms_two_values(context, words, made, taken, weight) & (np.append(score, np.nan)[taken] > 0)
+        variance = np.where(two, 0.0, variance)
         scale = factor / np.sqrt(np.minimum(np.maximum(variance, 0), small) + _EPSILON)
         scale = np.where(groups[2], size[made], scale)
         forward = direction == Direction.FORWARD
         calls = {names[pair]: pair for pair in np.flatnonzero(known & forward).tolist()}
         back = np.flatnonzero(known & (direction == Direction.BACKWARD))
         of = np.array([calls.get(names[pair].replace("backward", "forward"), -1) for pair in back.tolist()], np.int64)
-        scale[back] = np.where(of >= 0, scale[of], np.nan)
+        scale[back] = np.where(of >= 0, scale[of] * np.where(two[of], _THIRD_POWER, 1.0), np.nan)
         terms = np.where(forward, size[taken] * np.sqrt(elements[made]), norm_of[taken]) * scale
         terms = np.where(forward & ~groups[0], np.nan, terms)
+        apart, shown = np.append(score, np.nan), np.append(read, False)
+        arriving = apart[taken]
+        two[back], arriving[back] = (
+            two[of] & (of >= 0),
+            np.fmax(arriving[back], np.where(of >= 0, arriving[of], np.nan)),
+        )
+        # Tensors show how far apart what comes in is: what is more than a norm of two values makes of that is no noise.
+        terms[two & shown[made] & (apart[made] * norm_of[made] > JUMP * arriving * terms)] = np.nan
         fine = np.isin(context.t_dtype, [code for code, name in enumerate(context.dtypes) if name in _ACCUMULATED])
         rounded = (_fold_largest(context, score, given) > 0) | np.append(fine, False)[made]
         pairs = np.flatnonzero((made >= 0) & rounded & (terms > _CANCELS * norm_of[made]))
     found[made[pairs]] = terms[pairs]
+    return found
+
+
+def _norms_two_values(context: Context, words: list[str], made: Int64, taken: Int64, weight: Int64) -> Bool:
+    """By node pair: a norm that takes each mean of two values: no result is larger than its weight and its bias make 1.
+
+    words: by code of an API; made, taken, weight: by node pair the item pair of the result, the input and the weight, -1 for none
+    """
+    rows, features = (
+        np.array([*(word in group for word in words), False])[context.api] for group in (_OVER_ROWS, _OVER_FEATURES)
+    )
+    known = (made >= 0) & (taken >= 0) & (weight >= 0)
+    count = np.append(context.elements, -1)
+    peak = np.append(_largest_magnitude(context, [MAX, MIN]), np.nan)
+    behind = np.minimum(weight + 1, len(context))
+    bias = np.where(known & (count[behind] == count[weight]), np.nan_to_num(peak[behind]), 0.0)
+    two = (rows & (count[taken] == 2 * count[weight])) | (features & (count[weight] == 2))
+    with np.errstate(invalid="ignore"):
+        found: Bool = known & two & (peak[made] <= (peak[weight] + bias) * (1 + _CLOSE))
     return found
 
 
