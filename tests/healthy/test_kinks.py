@@ -134,6 +134,27 @@ def distribution() -> tuple[nn.Module, Callable[[], Any]]:
     return net, lambda: net(rows)
 
 
+class Classes(nn.Module):
+    """Its norm takes the mean of two rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.norm, self.two, self.head = (
+            nn.Linear(8, 64),
+            nn.BatchNorm1d(64),
+            nn.Linear(64, 32),
+            nn.Linear(32, 5),
+        )
+
+    def forward(self, rows: Any) -> Any:
+        return self.head(F.hardswish(self.two(F.hardswish(self.norm(self.one(rows))))))
+
+
+def two_rows() -> tuple[nn.Module, Callable[[], Any]]:
+    net, rows, shares = Classes(), torch.randn(2, 8), torch.randn(2, 5).softmax(-1)
+    return net, lambda: -(shares * F.log_softmax(net(rows).float(), -1)).sum(-1).mean()
+
+
 def train(
     folder: Path,
     run: Run,
@@ -223,6 +244,17 @@ def test_steps_of_keys_alone_in_a_bias_of_queries_keys_and_values_are_a_warning(
 def test_another_learning_rate_of_one_matrix_is_no_step_of_single_elements(tmp_path: Path) -> None:
     answer = ask(tmp_path, attention, Kernels(), task="tensor", rates={"linear1.weight": 2e-3, "linear1.bias": 2e-3})
     assert answer.counts.no > 0
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_noise_that_a_call_made_is_noise_where_the_next_call_takes_it(tmp_path: Path, task: str) -> None:
+    rates = dict.fromkeys(("one.weight", "norm.weight", "two.weight", "head.weight"), 0.1)
+    sides = [
+        train(tmp_path / name, two_rows, Kernels(exact=True), steps=2, half=half, task=task, rates=dict(rates))
+        for name, half in (("target", True), ("golden", False))
+    ]
+    answer = compare(*sides)[0]
+    assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0)
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])

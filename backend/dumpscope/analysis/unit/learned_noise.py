@@ -14,7 +14,7 @@ from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
-from dumpscope.domain.records import Bool, Direction, Float64, Kind, RankDump, Role
+from dumpscope.domain.records import Bool, Float64, Kind, RankDump, Role
 from dumpscope.domain.run import Run
 from dumpscope.verdict.rules import CODES
 
@@ -33,8 +33,7 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     """The opinions with a warning for each No that is no larger than the noise of this pair at its node.
 
     The threshold of a node (noise.py) is what the calls before it show three times over, and no less than what the dtypes of the
-    two runs explain; an optimizer may make three times of what it takes, and so may any call behind weights of a noisy step, and
-    the backward pass of a call whose own values differ by noise alone.
+    two runs explain; an optimizer may make three times of what it takes, and so may any call behind weights of a noisy step.
     score: those of the opinions, of sums measured against their terms
     named: node pairs of findings; what a cause did there is no noise
     """
@@ -70,25 +69,7 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         if excused.any():  # a module puts out what a call inside it made, and the next call takes it
             numbers = identify(context)
             excused |= bad & ~cause[context.pair] & np.isin(numbers, numbers[excused])
-            if noisy:
-                behind = _are_behind_noise(case, bad, excused)[context.pair]
-                excused |= bad & behind & ~cause[context.pair] & (score <= JUMP * columns.seen_in[context.pair])
     return _excuse(opinions, excused, "C-2")
-
-
-def _are_behind_noise(case: Case, bad: Bool, excused: Bool) -> Bool:
-    """By node pair: a backward call of a forward call of which noise alone is No, and what it received itself is not worse.
-    bad, excused: by item pair"""
-    context, columns = case.context, case.columns
-    noise, wrong, spoilt = (np.zeros(len(columns), bool) for _ in range(3))
-    noise[context.pair[excused]] = True
-    wrong[context.pair[bad & ~excused]] = True
-    spoilt[context.pair[bad & ~excused & case.received]] = True
-    calls = {columns.names[pair] for pair in np.flatnonzero(noise & ~wrong).tolist()}
-    found = np.zeros(len(columns), bool)
-    for pair in np.flatnonzero(wrong & ~spoilt & (columns.direction == Direction.BACKWARD)).tolist():
-        found[pair] = columns.names[pair].replace("backward", "forward") in calls
-    return found
 
 
 def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> ItemOpinions:
