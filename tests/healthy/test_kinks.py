@@ -257,6 +257,19 @@ def test_noise_that_a_call_made_is_noise_where_the_next_call_takes_it(tmp_path: 
     assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0)
 
 
+def test_statistics_show_no_less_than_rounding_to_16_bits_behind_steps_that_computed_so(tmp_path: Path) -> None:
+    """1 and -1 of a norm over two rows have the same statistics wherever they stand, and the layer behind takes them all."""
+    rates = dict.fromkeys((name for name, _ in Classes().named_parameters()), 3e-3)
+    sides = {
+        name: train(tmp_path / name, two_rows, Kernels(exact=True), steps=2, half=half, tried=tried, rates=dict(rates))
+        for name, half, tried in (("target", True, ""), ("wrong", True, "hardswish"), ("golden", False, ""))
+    }
+    answer = compare(sides["target"], sides["golden"])[0]
+    assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0)
+    answer = compare(sides["wrong"], sides["golden"])[0]
+    assert [(one.node, one.step) for one in answer.origins][:1] == [("Functional.hardswish.0.forward", 2)]
+
+
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
 def test_a_loss_in_float32_behind_steps_in_16_bits_on_one_side_carries_their_rounding(
     tmp_path: Path, task: str

@@ -42,6 +42,7 @@ from dumpscope.analysis.unit.learned_noise import (
     excuse_noise,
     excuse_updates,
     find_updates,
+    inherited_rounding,
 )
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
 from dumpscope.analysis.unit.noise import find_crossed, find_flips, have_other_dtypes, may_bend
@@ -294,7 +295,16 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
     weight = holds_weight(unit.target, context, kind) if carried else np.zeros(len(context), bool)
     crossed = find_crossed(*sides, context, facts, opinions, labels, kind, direction, floor, weight, check)
     columns = gather_columns(
-        *sides, unit.pairs, unit.tree, context, facts, opinions, floor, crossed, carried=history.differs
+        *sides,
+        unit.pairs,
+        unit.tree,
+        context,
+        facts,
+        opinions,
+        floor,
+        crossed,
+        carried=history.differs,
+        inherited=inherited_rounding(history, facts, floor),
     )
     return Case(
         target=unit.target,
