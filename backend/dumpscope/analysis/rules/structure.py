@@ -11,8 +11,7 @@ from dumpscope.analysis.rules.evidence import describe_items
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.folded import find_folded
-from dumpscope.analysis.unit.no_effect import only_prepares
-from dumpscope.analysis.unit.other_forms import makes_other_form
+from dumpscope.analysis.unit.no_effect import makes_other_form, only_prepares
 from dumpscope.domain.records import Direction
 from dumpscope.texts import Phrase, phrase
 

@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.unit.followed import Calls, follow_rounding, no_jumps
 from dumpscope.analysis.unit.left_over import find_left_over, identify
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts
-from dumpscope.domain.picking import PLACES
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, NodeKind, Role, State
 from dumpscope.match.operators.operations import operation
-from dumpscope.verdict.score import MAX, MEAN, MIN, NORM, is_exact_kind, overflow_differs
+from dumpscope.verdict.score import MAX, MEAN, MIN, NORM
 
 _WRITTEN_MEANS: Final = ("written.input.1", "written.running_mean", "written.buffers.running_mean")
 _SUM, _MEAN, _DIFFERENCE, _PRODUCT, _ADDED_PRODUCT = range(1, 6)
@@ -44,7 +44,7 @@ _SHARES: Final = frozenset({"softmax", "Softmax"})
 _EPSILON: Final = 1e-5
 """What torch's norms add to the variance, where nothing else is asked for."""
 _THIRD_POWER: Final = 3.0
-"""Of two values the gradient falls with the third power of their distance, whose relative error it has as many times."""
+"""Of two values the gradient falls with the third power of their distance: it has the relative error of that three times."""
 _CLOSE: Final = 0.01
 """What rounding to 16 bits may add to the largest element of a result."""
 _CANCELS: Final = 30.0
@@ -59,7 +59,7 @@ class Sums:
     """Scores by item pair, for judging and for the search for causes.
 
     given: those asked about; score: of gradients against the whole of which they are left
-    measured: of sums against their terms; guarded: also of what is made of such sums; flat: at most one dimension
+    measured: of sums against their terms; guarded: also of what is made of such sums; calls: what they were followed through
     """
 
     facts: Facts
@@ -67,7 +67,7 @@ class Sums:
     score: Float64
     measured: Float64
     guarded: Float64
-    flat: Bool
+    calls: Calls
 
 
 def weigh_sums(
@@ -94,9 +94,9 @@ def weigh_sums(
     measured = score_against_terms(
         context, score, kind, direction, names, code_labels(labels), flat, mean, facts.unequal >= 0
     )
-    nothing = np.zeros(len(context), bool)
-    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, nothing, nothing, 0.0)
-    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded, flat=flat)
+    calls = Calls(context=context, facts=facts, names=names, direction=direction, flat=flat)
+    guarded = follow_rounding(calls, score, measured, no_jumps(context))
+    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded, calls=calls)
     context.memo[Sums] = found
     return found
 
@@ -261,15 +261,15 @@ def _terms_of_norms(
         calls = {names[pair]: pair for pair in np.flatnonzero(known & forward).tolist()}
         back = np.flatnonzero(known & (direction == Direction.BACKWARD))
         of = np.array([calls.get(names[pair].replace("backward", "forward"), -1) for pair in back.tolist()], np.int64)
-        scale[back] = np.where(of >= 0, scale[of] * np.where(two[of], _THIRD_POWER, 1.0), np.nan)
+        scale[back] = np.where(of >= 0, scale[of], np.nan)
         terms = np.where(forward, size[taken] * np.sqrt(elements[made]), norm_of[taken]) * scale
         terms = np.where(forward & ~groups[0], np.nan, terms)
         apart, shown = np.append(score, np.nan), np.append(read, False)
         arriving = apart[taken]
-        two[back], arriving[back] = (
-            two[of] & (of >= 0),
-            np.fmax(arriving[back], np.where(of >= 0, arriving[of], np.nan)),
-        )
+        two[back] = two[of] & (of >= 0)
+        arriving[back] = np.fmax(arriving[back], np.where(of >= 0, arriving[of], np.nan))
+        steep = _THIRD_POWER * size[taken[of]] / np.sqrt(_EPSILON) * norm_of[made[back]]
+        terms[back] = np.fmax(terms[back], np.where(two[back], steep, np.nan))
         # Tensors show how far apart what comes in is: what is more than a norm of two values makes of that is no noise.
         terms[two & shown[made] & (apart[made] * norm_of[made] > JUMP * arriving * terms)] = np.nan
         fine = np.isin(context.t_dtype, [code for code, name in enumerate(context.dtypes) if name in _ACCUMULATED])
@@ -321,118 +321,6 @@ def _sizes_of_products(
         sizes[operand, pair[rows]] = spread[taken[rows]]
         counts[operand, pair[rows]] = elements[taken[rows]]
     return sizes[0] * sizes[1], counts[0] * counts[1]
-
-
-def follow_rounding(
-    context: Context,
-    facts: Facts,
-    score: Float64,
-    guarded: Float64,
-    names: list[str],
-    direction: Int8,
-    flat: Bool,
-    crossed: Bool,
-    held: Bool,
-    bulk: float,
-    least: float = 1.0,
-) -> Float64:
-    """`guarded` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these were.
-
-    An error that comes in with such a sum is as many times larger beside what is left of it as the terms were. A call is
-    followed if all that it received with an error above the floor is such; a backward call received what its forward call did,
-    and a gradient that no recorded call made is a sum of those before it, as long as all errors so far are followed. Where only
-    modules were recorded, the gradient of a matrix is made of what its module received.
-
-    So is what noise moved over a jump: what is computed of it is of other numbers, so that no finite error of it means anything,
-    nor do integers and shapes; and so is what no recorded call made, as long as all errors so far are followed.
-
-    score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair; flat: as there
-    crossed: by item pair, see `noise.find_crossed`; held: weights, which no call made; bulk: the floor of distances
-    least: up to this score an error needs no sum and no jump (`explained_by`)
-    """
-    output = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))
-    whole = 1.0 / bulk if bulk else np.inf
-    finite = np.where(np.isposinf(score) & crossed.any() & ~overflow_differs(context, facts), whole, score)
-    with np.errstate(invalid="ignore"):
-        loud = (context.kind == Kind.TENSOR) & (score > 1)
-        guarded = np.where(loud & crossed, finite / (2 * whole), guarded)
-        begun = loud & (context.role == Role.OUTPUT) & (guarded < finite)
-        begun &= (direction == Direction.FORWARD)[context.pair] | ~flat
-    begun |= crossed
-    if not begun.any():
-        return guarded
-    score, own, numbers = finite, score, identify(context)
-    if (crossed & ~loud).any():  # moved, though statistics do not show it
-        loud |= np.isin(numbers, numbers[crossed & ~loud]) & (context.kind == Kind.TENSOR)
-    rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
-    pairs = context.pair[rows]
-    codes, made, starts = numbers[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
-    moved, loose = crossed[rows].tolist(), ~held[rows]
-    sizes = np.unique(context.elements[crossed])
-    picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
-    # Words that were picked stand among others later on; what was compared does not.
-    if not picks[context.pair[crossed]].any():
-        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], sizes)
-    loose &= _are_multiples(context.elements[rows], sizes[sizes > 0])
-    free, jumped = loose.tolist(), False
-    scores, lower, lines = score[rows].tolist(), guarded[rows].tolist(), flat[rows].tolist()
-    backward = (direction == Direction.BACKWARD)[pairs].tolist()
-    left: dict[int, float] = {}
-    forward: dict[str, float] = {}
-    sound = True  # all errors so far are followed
-    before: float | None = None  # of the last call that was followed
-    bounds = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1)).tolist()
-    calls = pairs[bounds[:-1]].tolist()
-    for pair, first, last in zip(calls, bounds[:-1], bounds[1:], strict=True):
-        back, name = backward[first], names[pair]
-        jumped = jumped or True in moved[first:last]
-        known = [left.get(code) for code in codes[first:last]]
-        if jumped and not back:
-            known = [
-                before if one is None and not made[row] and free[row] else one for row, one in enumerate(known, first)
-            ]
-        share: float | None = None  # the smallest of what it received, None where one of these is not followed
-        for row, same in enumerate(known, first):
-            if not made[row] and (same is not None or scores[row] > least or least <= 1):
-                taken = before if back and same is None else same
-                if taken is None:
-                    share = None
-                    break
-                share = taken if share is None else min(share, taken)
-        else:
-            saved = forward.get(name.replace("backward", "forward")) if back else None
-            if saved is not None:
-                share = saved if share is None else min(share, saved)
-        if share is not None and not back:
-            forward[name] = forward[name.rpartition(".forward")[0]] = share
-        for row, same in enumerate(known, first):
-            if not made[row]:
-                if share is not None and (same is None or jumped):
-                    lower[row] = scores[row] * share
-                continue
-            factor = same if share is None else share
-            if factor is None and not lines[row]:
-                factor = forward.get(name.rpartition(".parameters_grad")[0])
-            if factor is not None:
-                lower[row] = min(lower[row], scores[row] * factor)
-            elif starts[row]:
-                factor = 1 / (2 * whole) if moved[row] else lower[row] / scores[row]
-            if factor is not None:
-                left.setdefault(codes[row], factor)
-                before = factor if sound else None
-            elif scores[row] > least or least <= 1:
-                sound, before = False, None
-    lowered: Float64 = guarded.copy()
-    lowered[rows] = lower
-    return np.where(np.isposinf(own) & ~(lowered < finite), own, lowered)
-
-
-def _are_multiples(elements: Int64, sizes: Int64) -> Bool:
-    """Which of these numbers of elements may be what was moved, cast, looked up or stretched: multiples of one of the sizes."""
-    found = np.zeros(len(elements), bool)
-    for size in sizes.tolist():
-        found |= elements % size == 0
-    return found
 
 
 def explained_by(score: Float64, weight: Bool) -> float:

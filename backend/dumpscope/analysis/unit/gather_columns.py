@@ -7,7 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import code_labels, explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.cancellation import code_labels, explained_by, weigh_sums
+from dumpscope.analysis.unit.followed import Jumps, follow_rounding
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
@@ -88,10 +89,9 @@ def gather_columns(
     if quiet:
         crossed = np.zeros(len(context), bool)
     if crossed.any():
-        held, least = holds_weight(target, context, kind), explained_by(score, weight)
-        guarded = follow_rounding(
-            context, facts, score, measured, names, direction, sums.flat, crossed, held, bulk, least
-        )
+        held = holds_weight(target, context, kind)
+        jumps = Jumps(crossed=crossed, held=held, bulk=bulk, least=explained_by(score, weight))
+        guarded = follow_rounding(sums.calls, score, measured, jumps)
     quiet = quiet and not _begins_with_rounding(np.fmax(own_in, out_score), _worst(context, guarded, output), inexact)
     summed = (guarded < measured) & ~output & tensor
     if summed.any() and not (quiet or sequence):

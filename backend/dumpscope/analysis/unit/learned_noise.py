@@ -55,7 +55,8 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     elif case.history.differs:
         grows[context.pair[holds_weight(case.target, context, columns.kind)]] = True
     own = columns.threshold if noisy else np.zeros(len(columns))
-    limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
+    taken = np.fmax(columns.own_in, columns.seen_in)  # a backward pass computes with what its forward call saved
+    limit = np.where(grows, np.fmax(columns.threshold, JUMP * taken), own)[context.pair]
     with np.errstate(invalid="ignore"):
         excused = bad & ~cause[context.pair] & (score <= limit)
         if _are_scaled(case):  # what an optimizer takes of these gradients is not
@@ -109,7 +110,7 @@ def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> I
 def excuse_crossed(case: Case, opinions: ItemOpinions, score: Float64, named: Iterable[int]) -> ItemOpinions:
     """The opinions with a warning for each No of what noise moved over a jump, and of what follows from that.
 
-    score: those of the opinions, lower behind jumps (`cancellation.follow_rounding`); named: as for excuse_noise
+    score: those of the opinions, lower behind jumps (`followed.follow_rounding`); named: as for excuse_noise
     """
     spoilt = np.zeros(len(case.columns), bool)
     spoilt[list(named)] = True

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.gather_columns import classify_nodes
 from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, Role, State
@@ -130,6 +131,26 @@ def only_prepares(case: Case) -> Bool:
             made = _contents(case, case.outputs_of(pair), golden=case.pairs.target[pair] < 0)
             found[pair] = _gives_back(case, pair) and made <= taken[bool(case.pairs.target[pair] < 0)]
         found |= _prepares_fused(case, fused)
+    return found
+
+
+def makes_other_form(case: Case) -> Bool:
+    """By node pair: a call without a partner whose results all end in an item that means the same on both sides."""
+    columns, context = case.columns, case.context
+    found = np.zeros(len(columns), bool)
+    form = case.facts.outcome == Outcome.FORM
+    if not form.any() or not columns.alone.any():
+        return found
+    for golden in (False, True):
+        nodes = case.pairs.golden if golden else case.pairs.target
+        maker = find_makers(case, golden=golden)
+        readers: dict[int, list[int]] = {}
+        for row in np.flatnonzero(maker >= 0).tolist():
+            readers.setdefault(int(maker[row]), []).append(row)
+        alone = columns.alone & (nodes >= 0) & (columns.direction != Direction.BACKWARD)
+        for pair in np.flatnonzero(alone)[::-1].tolist():  # readers before makers
+            rows = readers.get(pair, [])
+            found[pair] = bool(rows) and all(form[row] or found[context.pair[row]] for row in rows)
     return found
 
 

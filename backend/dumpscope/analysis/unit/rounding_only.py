@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.cancellation import explained_by, weigh_sums
 from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.followed import Jumps, follow_rounding
 from dumpscope.analysis.unit.gather_columns import name_nodes
 from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.weight_items import holds_weight
@@ -49,19 +50,8 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None
         return sums.guarded
     held = holds_weight(unit.target, context, kind)
     least = explained_by(sums.score, held) if case.history.differs else 1.0
-    return follow_rounding(
-        context,
-        unit.facts,
-        sums.score,
-        sums.measured,
-        names,
-        direction,
-        sums.flat,
-        case.crossed,
-        held,
-        case.bulk,
-        least,
-    )
+    jumps = Jumps(crossed=case.crossed, held=held, bulk=case.bulk, least=least)
+    return follow_rounding(sums.calls, sums.score, sums.measured, jumps)
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:
