@@ -64,7 +64,7 @@ from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_wo
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers.picks import check_picks, check_steps
 from dumpscope.texts import Phrase, english, phrase
-from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
+from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons, find_unproven_picks
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.score import common_floor
@@ -100,6 +100,7 @@ class Conclusion:
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
         self._crossed = ""  # the first call of which noise moved elements over a jump
+        self._picked = False  # that call picks, and no tensors prove it
         self._behind_jumps = 0  # items that follow from such calls
         self._other_bits = 0  # tensors whose hashes differ and whose statistics agree, where these decide
         self._problems: dict[Problem, None] = {}
@@ -145,7 +146,10 @@ class Conclusion:
             self._settings[english([difference])] = difference
         crossed = unit.item_opinions.rule == CODES["C-4"]
         if crossed.any():
-            self._crossed = self._crossed or case.columns.names[int(context.pair[np.flatnonzero(case.crossed)[0]])]
+            if not self._crossed:
+                pair = int(context.pair[np.flatnonzero(case.crossed)[0]])
+                unproven = find_unproven_picks(context, unit.facts, unit.item_opinions)
+                self._crossed, self._picked = case.columns.names[pair], bool(unproven[context.pair == pair].any())
             self._behind_jumps += int(crossed.sum())
         self._other_bits += int((unit.item_opinions.rule == CODES["H-2"]).sum())
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
@@ -184,7 +188,11 @@ class Conclusion:
         settings = list(self._settings.values())
         settings += [phrase("setting.bits", count=self._other_bits)] if self._other_bits else []
         if self._crossed:
-            settings.append(phrase("setting.crossed", call=self._crossed, count=self._behind_jumps))
+            called = {"call": self._crossed, "count": self._behind_jumps}
+            name = self._crossed.removesuffix(".forward")
+            settings.append(
+                phrase("setting.picked", **called, name=name) if self._picked else phrase("setting.crossed", **called)
+            )
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
