@@ -282,3 +282,43 @@ def test_a_loss_in_float32_behind_steps_in_16_bits_on_one_side_carries_their_rou
     answer = compare(wrong, golden)[0]
     assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.gelu.0.forward", "computation")]
     assert answer.counts.no > 0
+
+
+class Spike(Kernels):
+    """One element of the result of the second `tanh` is too large, by less than the floor of the distance of all elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = super().__torch_dispatch__(func, types, args, kwargs)
+        if func.overloadpacket.__name__ == "tanh":
+            self.calls += 1
+            if self.calls == 2:
+                with torch._C.DisableTorchFunction(), torch.no_grad():
+                    made.view(-1)[:1].add_(0.12)
+        return made
+
+
+def test_a_forward_call_behind_the_first_backward_pass_is_judged_by_its_elements(tmp_path: Path) -> None:
+    """Noise moves elements over the jump of a derivative, which a forward call of another micro-batch does not compute."""
+
+    def micro_batches(name: str, kernels: Kernels) -> Path:
+        torch.manual_seed(3)
+        net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
+        net, rows = net.to(torch.bfloat16), torch.randn(2, 64, 16).to(torch.bfloat16)
+
+        def run() -> None:
+            with kernels:
+                for part in rows:
+                    net(part).square().mean().backward()
+
+        return recorded(tmp_path / name, run, model=net, task="tensor")
+
+    golden = micro_batches("golden", Kernels(exact=True))
+    answer = compare(micro_batches("target", Kernels()), golden)[0]
+    assert (answer.origins, answer.counts.no) == ([], 0)
+    answer = compare(micro_batches("wrong", Spike()), golden)[0]
+    assert [one.node for one in answer.origins][:1] == ["Torch.tanh.1.forward"]
+    assert answer.counts.no > 0
