@@ -15,6 +15,7 @@ from dumpscope_format.schema import WRITTEN_KEY
 WRITTEN_PATH: Final = f"{WRITTEN_KEY}."
 _ONE_FACTOR: Final = 0.02
 """Statistics of two tensors that differ by one factor: relative differences of these factors, at most."""
+_STRANGE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,21 @@ def pair_values(
     return items, agreeing > 0 and agreeing == len(pairs)
 
 
-def drop_multiples(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
-    """The item pairs without tensors that are multiples of each other: one side multiplies before the call what the other
-    multiplies inside it. Only where the results agree."""
+def drop_strangers(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
+    """The item pairs without tensors that are multiples of each other, as one side multiplies before the call what the other
+    multiplies inside it, and without those that only share a shape, as a mask put together with a bias shares that of the bias.
+    Only where the results agree."""
     mine, theirs = ({value.item: value for value in values} for values in (received, needed))
-    return [(one, other) for one, other in items if not _are_multiples(mine[one], theirs[other])]
+    return [
+        (one, other)
+        for one, other in items
+        if not _are_multiples(mine[one], theirs[other]) and not _are_strangers(mine[one], theirs[other])
+    ]
+
+
+def _are_strangers(one: Value, other: Value) -> bool:
+    """Whether a statistic differs by most of its size."""
+    return bool(one.numbers and other.numbers) and not same_numbers(one, other) and _distance(one, other) > _STRANGE
 
 
 def _are_multiples(one: Value, other: Value) -> bool:

@@ -14,7 +14,7 @@ from dumpscope.match.matching import Matching
 from dumpscope.match.operators.boundary import (
     Found,
     Value,
-    drop_multiples,
+    drop_strangers,
     note,
     pair_values,
     received_by,
@@ -211,7 +211,7 @@ def _boundary(
     needed = received_by(run_side, [entry for entry in inner if entry < run_side.dumped])
     inputs, agree = pair_values(received, needed)
     if same:
-        inputs = drop_multiples(inputs, received, needed)
+        inputs = drop_strangers(inputs, received, needed)
     return Found(
         single=single,
         inner=inner,
