@@ -297,8 +297,10 @@ def find_crossed(
         shown = check(pair) if (score[rows] > 1).any() else None
         if shown is None:
             # Whether what was picked is nearly equal, statistics do not show: such a pick is not judged (`verdict.coverage`).
-            picks = words[pair] in PLACES and not (score[rows[~exact[rows]]] > 1).any()
-            shown = picks or _may_cross(target, golden, context, facts, score, given, rows, words[pair], bulk)
+            if words[pair] in PLACES:
+                shown = bool((score[rows] > 1).any() and not (score[rows[~exact[rows]]] > 1).any())
+            else:
+                shown = _may_cross(target, golden, context, facts, score, given, rows, words[pair], bulk)
         if shown:
             found[rows[exact[rows]] if exact[rows].any() else rows] = True
     return found
