@@ -201,7 +201,8 @@ def find_unproven_picks(context: Context, facts: Facts, opinions: ItemOpinions) 
     """By item pair: other indices of a call that picks, excused as noise by statistics alone."""
     picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
     found: Bool = (opinions.rule == CODES["C-4"]) & picks[context.pair] & (context.role == Role.OUTPUT)
-    return found & (facts.unequal < 0) & (facts.outcome == Outcome.COMPARED)
+    found &= (facts.unequal < 0) & (facts.outcome == Outcome.COMPARED)
+    return found
 
 
 def find_first(unit: Unit, reasons: Int8) -> Unjudged | None:

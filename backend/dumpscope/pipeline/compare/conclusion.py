@@ -189,11 +189,9 @@ class Conclusion:
         settings = list(self._settings.values())
         settings += [phrase("setting.bits", count=self._other_bits)] if self._other_bits else []
         if self._crossed:
-            called = {"call": self._crossed, "count": self._behind_jumps}
-            name = self._crossed.removesuffix(".forward")
-            settings.append(
-                phrase("setting.picked", **called, name=name) if self._picked else phrase("setting.crossed", **called)
-            )
+            call, count = self._crossed, self._behind_jumps
+            picked = phrase("setting.picked", call=call, count=count, name=call.removesuffix(".forward"))
+            settings.append(picked if self._picked else phrase("setting.crossed", call=call, count=count))
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
