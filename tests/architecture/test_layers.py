@@ -47,7 +47,6 @@ REASONS: Final = {
             "backend/dumpscope/domain/limits.py",
             "backend/dumpscope/domain/options.py",
             "backend/dumpscope/domain/run.py",
-            "backend/dumpscope/analysis/unit/other_forms.py",
             "backend/dumpscope/analysis/unit/rounding_only.py",
             "backend/dumpscope/match/operators/arguments.py",
             "backend/dumpscope/parallel/experts.py",

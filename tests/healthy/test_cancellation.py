@@ -97,6 +97,14 @@ def attention_to_equal_values(layer: nn.Linear, rows: Tensor) -> Tensor:
     return (shares @ layer(torch.ones_like(rows))).square().sum()
 
 
+def norm_of_two_rows(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """Most features of the two rows are apart, so that 1 and -1 are made of them; of those that are nearly equal noise is."""
+    first, other = layer(rows[:2]) + torch.linspace(-300, 300, 16)
+    near = torch.stack([first, first + (other - first) * torch.logspace(-4, 0, 16)]) @ torch.eye(16)
+    made = F.batch_norm(near, torch.zeros(16), torch.ones(16), torch.ones(16), torch.zeros(16), training=True)
+    return (F.gelu(made) * torch.linspace(-1, 1, 16)).square().sum()
+
+
 def row_made_a_unit(layer: nn.Linear, rows: Tensor) -> Tensor:
     """No loss depends on the length that the second scaling takes away: of its gradient rounding is left."""
     held = F.gelu(layer(rows)) * 1e-2
@@ -131,7 +139,7 @@ def loss_of_all_and_of_one_row(layer: nn.Linear, rows: Tensor) -> Tensor:
 PROGRAMS = [
     summed_norm, variance_by_moments, centred_twice, weighted, distance_to_one, norm_of_a_constant_batch,
     loss_that_no_norm_lets_change, attention_to_equal_values, row_made_a_unit, root_norm_by_hand, norms_in_a_chain,
-    loss_of_all_and_of_one_row,
+    loss_of_all_and_of_one_row, norm_of_two_rows,
 ]  # fmt: skip
 
 
@@ -184,6 +192,16 @@ def test_a_wrong_norm_or_softmax_is_named_where_nothing_cancels(tmp_path: Path, 
     name = "Torch.softmax" if "softmax" in wrong else "Functional.batch_norm"
     way = "backward" if "backward" in wrong else "forward"
     assert [(one.node, one.kind) for one in answer.origins][:1] == [(f"{name}.0.{way}", "computation")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "exact"),
+    [("native_batch_norm", True), ("native_batch_norm", False), ("native_batch_norm_backward", True)],
+)
+def test_a_wrong_norm_of_two_rows_is_named(tmp_path: Path, wrong: str, *, exact: bool) -> None:
+    answer = ask(tmp_path, norm_of_two_rows, "statistics" if exact else "tensor", Kernels((wrong, 0), exact=exact))
+    way = "backward" if "backward" in wrong else "forward"
+    assert [(one.node, one.kind) for one in answer.origins][:1] == [(f"Functional.batch_norm.0.{way}", "computation")]
 
 
 @pytest.mark.parametrize("exact", [True, False])

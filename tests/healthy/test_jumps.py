@@ -111,7 +111,16 @@ def test_elements_that_noise_moves_over_a_jump_are_no_cause(tmp_path: Path, run:
 def test_another_pick_of_elements_that_noise_makes_unequal_is_no_cause(tmp_path: Path) -> None:
     answer = ask(tmp_path, largest, Kernels(), task="tensor")
     assert (named(answer), answer.counts.no) == ([], 0)
-    assert named(ask(tmp_path / "statistics", largest, Kernels())) == [("Tensor.argmax.0.forward", "configuration")]
+    assert answer.outcome == "agrees"
+
+
+def test_a_pick_that_only_tensors_can_prove_is_told_and_not_judged(tmp_path: Path) -> None:
+    answer = ask(tmp_path, largest, Kernels())
+    assert (named(answer), answer.counts.no, answer.outcome) == ([], 0, "not_fully_judged")
+    assert answer.coverage.first is not None
+    assert (answer.coverage.first.node, answer.coverage.first.reason) == ("Tensor.argmax.0.forward", "picked")
+    (told,) = [one for one in answer.settings if "nobody can tell" in one]
+    assert '"list": ["Tensor.argmax.0"]' in told
 
 
 def above(layer: nn.Linear, rows: Tensor) -> Tensor:

@@ -134,6 +134,27 @@ def distribution() -> tuple[nn.Module, Callable[[], Any]]:
     return net, lambda: net(rows)
 
 
+class Classes(nn.Module):
+    """Its norm takes the mean of two rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.norm, self.two, self.head = (
+            nn.Linear(8, 64),
+            nn.BatchNorm1d(64),
+            nn.Linear(64, 32),
+            nn.Linear(32, 5),
+        )
+
+    def forward(self, rows: Any) -> Any:
+        return self.head(F.hardswish(self.two(F.hardswish(self.norm(self.one(rows))))))
+
+
+def two_rows() -> tuple[nn.Module, Callable[[], Any]]:
+    net, rows, shares = Classes(), torch.randn(2, 8), torch.randn(2, 5).softmax(-1)
+    return net, lambda: -(shares * F.log_softmax(net(rows).float(), -1)).sum(-1).mean()
+
+
 def train(
     folder: Path,
     run: Run,
@@ -226,6 +247,30 @@ def test_another_learning_rate_of_one_matrix_is_no_step_of_single_elements(tmp_p
 
 
 @pytest.mark.parametrize("task", ["statistics", "tensor"])
+def test_noise_that_a_call_made_is_noise_where_the_next_call_takes_it(tmp_path: Path, task: str) -> None:
+    rates = dict.fromkeys(("one.weight", "norm.weight", "two.weight", "head.weight"), 0.1)
+    sides = [
+        train(tmp_path / name, two_rows, Kernels(exact=True), steps=2, half=half, task=task, rates=dict(rates))
+        for name, half in (("target", True), ("golden", False))
+    ]
+    answer = compare(*sides)[0]
+    assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0)
+
+
+def test_statistics_show_no_less_than_rounding_to_16_bits_behind_steps_that_computed_so(tmp_path: Path) -> None:
+    """1 and -1 of a norm over two rows have the same statistics wherever they stand, and the layer behind takes them all."""
+    rates = dict.fromkeys((name for name, _ in Classes().named_parameters()), 3e-3)
+    sides = {
+        name: train(tmp_path / name, two_rows, Kernels(exact=True), steps=2, half=half, tried=tried, rates=dict(rates))
+        for name, half, tried in (("target", True, ""), ("wrong", True, "hardswish"), ("golden", False, ""))
+    }
+    answer = compare(sides["target"], sides["golden"])[0]
+    assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0)
+    answer = compare(sides["wrong"], sides["golden"])[0]
+    assert [(one.node, one.step) for one in answer.origins][:1] == [("Functional.hardswish.0.forward", 2)]
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
 def test_a_loss_in_float32_behind_steps_in_16_bits_on_one_side_carries_their_rounding(
     tmp_path: Path, task: str
 ) -> None:
@@ -236,4 +281,44 @@ def test_a_loss_in_float32_behind_steps_in_16_bits_on_one_side_carries_their_rou
     wrong = train(tmp_path / "wrong", blocks, Kernels(exact=True), steps=2, half=True, tried="gelu", task=task)
     answer = compare(wrong, golden)[0]
     assert [(one.node, one.kind) for one in answer.origins][:1] == [("Functional.gelu.0.forward", "computation")]
+    assert answer.counts.no > 0
+
+
+class Spike(Kernels):
+    """One element of the result of the second `tanh` is too large, by less than the floor of the distance of all elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = super().__torch_dispatch__(func, types, args, kwargs)
+        if func.overloadpacket.__name__ == "tanh":
+            self.calls += 1
+            if self.calls == 2:
+                with torch._C.DisableTorchFunction(), torch.no_grad():
+                    made.view(-1)[:1].add_(0.12)
+        return made
+
+
+def test_a_forward_call_behind_the_first_backward_pass_is_judged_by_its_elements(tmp_path: Path) -> None:
+    """Noise moves elements over the jump of a derivative, which a forward call of another micro-batch does not compute."""
+
+    def micro_batches(name: str, kernels: Kernels) -> Path:
+        torch.manual_seed(3)
+        net = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
+        net, rows = net.to(torch.bfloat16), torch.randn(2, 64, 16).to(torch.bfloat16)
+
+        def run() -> None:
+            with kernels:
+                for part in rows:
+                    net(part).square().mean().backward()
+
+        return recorded(tmp_path / name, run, model=net, task="tensor")
+
+    golden = micro_batches("golden", Kernels(exact=True))
+    answer = compare(micro_batches("target", Kernels()), golden)[0]
+    assert (answer.origins, answer.counts.no) == ([], 0)
+    answer = compare(micro_batches("wrong", Spike()), golden)[0]
+    assert [one.node for one in answer.origins][:1] == ["Torch.tanh.1.forward"]
     assert answer.counts.no > 0

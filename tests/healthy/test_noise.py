@@ -215,7 +215,8 @@ class Large(TorchDispatchMode):
 def two_steps(folder: Path, noise: float, *, wrong: str = "") -> Path:
     """Steps with Adam. noise: of the data; wrong: what is wrong in the second step"""
     torch.manual_seed(1)
-    net = nn.Sequential(nn.Linear(6, 8), Plain(), nn.Linear(8, 8), Plain(), nn.Linear(8, 3))
+    between = nn.Tanh if wrong in ("biases", "layers", "none") else Plain
+    net = nn.Sequential(nn.Linear(6, 8), between(), nn.Linear(8, 8), between(), nn.Linear(8, 3))
     update = torch.optim.Adam(net.parameters(), lr=1e-3)
     x = torch.randn(32, 6) * (1 + noise)
     forget()
@@ -225,6 +226,9 @@ def two_steps(folder: Path, noise: float, *, wrong: str = "") -> Path:
         with torch.no_grad():
             if number and wrong == "weight":
                 net[3].scale += 0.3
+            for layer in (net[0], net[2], net[4]) if number and wrong in ("biases", "layers") else ():
+                layer.bias += 0.02
+                layer.weight += 0.02 if wrong == "layers" else 0.0
         debugger.start(net)
         with kernels:
             net(x).square().mean().backward()
@@ -245,3 +249,15 @@ def test_a_parameter_that_a_plain_function_takes_is_a_weight_in_a_later_step(tmp
         assert faulty.outcome == "diverged"
         if wrong == "kernel":
             assert (faulty.origins[0].step, faulty.origins[0].node) == (1, "Torch.tanh.1.forward")
+
+
+def test_vectors_alone_are_no_wrong_update_of_a_noisy_pair(tmp_path: Path) -> None:
+    """An optimizer makes full steps of single elements of a bias whose gradients are rounding; of a matrix it does not."""
+    golden = two_steps(tmp_path / "golden", 0.0, wrong="none")
+    kinds = {}
+    for wrong in ("biases", "layers"):
+        faulty, _ = compare(two_steps(tmp_path / wrong, 2e-6, wrong=wrong), golden)
+        assert faulty.outcome == "diverged"
+        kinds[wrong] = {(one.step, one.kind) for one in faulty.origins}
+    assert (1, "weight") not in kinds["biases"]
+    assert (1, "weight") in kinds["layers"]

@@ -12,7 +12,6 @@ import pytest
 from dumpscope.analysis.unit import cancellation
 from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.domain import context
-from dumpscope.domain.context import Context
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.domain.result import Unit
@@ -81,9 +80,9 @@ def test_sums_are_weighed_once_for_the_same_scores_and_anew_for_others(
     weighed: list[Any] = []
     follow = cancellation.follow_rounding
 
-    def counted(context: Context, score: Any, *rest: Any) -> Any:
+    def counted(calls: Any, score: Any, *rest: Any) -> Any:
         weighed.append(score)
-        return follow(context, score, *rest)
+        return follow(calls, score, *rest)
 
     monkeypatch.setattr(cancellation, "follow_rounding", counted)
     sides = [read_rank(discover(dumps / name).ranks[0]) for name in PAIR]

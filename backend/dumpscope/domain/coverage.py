@@ -41,12 +41,13 @@ class Reason(IntEnum):
     RECOMPUTED = 25  # activation checkpointing made the call again, and the other run did not
     COMPILED = 26  # inside or between regions of compiled code of the other run, which records only the regions
     AMOUNTS = 27  # the runs took other amounts of the same data, and it has no part that could be compared
+    PICKED = 28  # other elements were picked of what differs by noise; without tensors nobody can tell whether they are equal
 
 
 REASON_WORDS: Final = (
     "tensors", "statistics", "hashes", "arguments", "form", "ended", "unfollowed", "gradient", "collective", "one_sided",
     "one_item", "unreadable", "no_number", "joined", "object", "no_label", "uninitialised", "buffer", "ignored", "inside",
-    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed", "compiled", "amounts",
+    "not_recorded", "format", "unstored", "untold", "wrapper", "recomputed", "compiled", "amounts", "picked",
 )  # fmt: skip
 
 GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
@@ -56,7 +57,9 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
         Reason.ONE_ITEM,
     ),
     "unreadable": (Reason.UNREADABLE,),
-    "not_comparable": (Reason.UNSTORED, Reason.AMOUNTS, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL),
+    "not_comparable": (
+        Reason.UNSTORED, Reason.AMOUNTS, Reason.PICKED, Reason.NO_NUMBER, Reason.JOINED, Reason.OBJECT, Reason.NO_LABEL,
+    ),
     "left_out": (
         Reason.UNINITIALISED, Reason.BUFFER, Reason.IGNORED, Reason.INSIDE, Reason.COMPILED, Reason.WRAPPER, Reason.RECOMPUTED,
         Reason.NOT_RECORDED, Reason.FORMAT,
@@ -65,7 +68,7 @@ GROUPS: Final[Mapping[str, tuple[Reason, ...]]] = {
 
 MISSING: Final = (
     Reason.ENDED, Reason.UNTOLD, Reason.UNFOLLOWED, Reason.GRADIENT, Reason.COLLECTIVE, Reason.UNREADABLE, Reason.UNSTORED,
-    Reason.AMOUNTS,
+    Reason.AMOUNTS, Reason.PICKED,
 )  # fmt: skip
 """Reasons why something that matters was not judged. All others are judged, judged by what follows, or rightly left out."""
 

@@ -7,15 +7,17 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import GROUPS, MISSING, REASON_WORDS, End, Reason, Unjudged
-from dumpscope.domain.facts import Leftover, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, Outcome, Verdict
+from dumpscope.domain.picking import PLACES
 from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import Unit
 from dumpscope.domain.unread.memory import UNINITIALISED
 from dumpscope.match.amounts.kept import find_kept
 from dumpscope.match.amounts.last import find_last
 from dumpscope.match.endings import are_around_passes
-from dumpscope.match.operators.operations import moves_data
+from dumpscope.match.operators.operations import moves_data, operation
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.rules import CODES
 
@@ -42,6 +44,7 @@ def find_reasons(unit: Unit) -> Int8:
     hashed = context.same_hash | (opinions.rule == CODES["H-1"]) | ~stored
     reasons[compared] = np.where(hashed[compared], Reason.HASH, Reason.STATISTICS)
     reasons[compared & (facts.unequal >= 0)] = Reason.TENSOR
+    reasons[compared & find_unproven_picks(context, facts, opinions)] = Reason.PICKED
     unjudged = context.both & ~judged
     reasons[unjudged] = Reason.NO_LABEL
     nothing = unjudged & (outcome == Outcome.NO_DATA)
@@ -192,6 +195,14 @@ def count_reasons(reasons: Int8) -> dict[str, int]:
     """Items by the word of their reason, without those that have none."""
     counts: Int64 = np.bincount(reasons, minlength=len(Reason))
     return {word: int(count) for word, count in zip(REASON_WORDS, counts, strict=True) if count}
+
+
+def find_unproven_picks(context: Context, facts: Facts, opinions: ItemOpinions) -> Bool:
+    """By item pair: other indices of a call that picks, excused as noise by statistics alone."""
+    picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
+    found: Bool = (opinions.rule == CODES["C-4"]) & picks[context.pair] & (context.role == Role.OUTPUT)
+    found &= (facts.unequal < 0) & (facts.outcome == Outcome.COMPARED)
+    return found
 
 
 def find_first(unit: Unit, reasons: Int8) -> Unjudged | None:

@@ -38,11 +38,20 @@ _NORMS: Final = frozenset(
     }
 )  # fmt: skip
 """Calls that take the mean away and divide by the deviation."""
+_OVER_ROWS: Final = frozenset({"batch_norm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"})
+_OVER_FEATURES: Final = frozenset({"layer_norm", "LayerNorm"})
+"""Those that take the mean of all rows for each element of the weight, and those that take it of all elements of the weight."""
 _ROOTS: Final = frozenset({"rms_norm", "RMSNorm"})
 """Those that divide by the size alone."""
 _SHARES: Final = frozenset({"softmax", "Softmax"})
 _EPSILON: Final = 1e-5
 """What torch's norms add to the variance, where nothing else is asked for."""
+_THIRD_POWER: Final = 3.0
+"""Of two values the gradient falls with the third power of their distance: it has the relative error of that three times."""
+_AS_LARGE: Final = 0.01
+"""What rounding to 16 bits may add to the largest element of a result."""
+_FARTHER: Final = 10.0
+"""A call makes no more of the rounding that it takes than so many times; what is more is its own."""
 _CANCELS: Final = 30.0
 """How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
 what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
@@ -118,7 +127,9 @@ def weigh_sums(
     reduced = _terms_of_reduced(context, norm, kind, direction, names)
     with np.errstate(invalid="ignore", divide="ignore"):
         left = np.where((reduced > _CANCELS * norm) & (facts.equal == 0), norm / reduced, 1.0)
-    measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
+    measured = score_against_terms(
+        context, score, kind, direction, names, code_labels(labels), flat, mean, facts.unequal >= 0
+    )
     terms = _terms_of_attention(context, norm, [names, golden_names])
     parts = _terms_of_parts(context, facts, norm, score, kind, direction)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -146,6 +157,7 @@ def score_against_terms(
     label: Int64,
     flat: Bool,
     mean: Bool,
+    read: Bool,
 ) -> Float64:
     """Scores, by item pair, with those of sums measured against their terms where these are larger than the sum.
 
@@ -156,7 +168,7 @@ def score_against_terms(
     softmax makes, forward and backward: see `_terms_of_norms`.
 
     kind, direction, names, label: by node pair; nodes with the same label are one API or module
-    flat: by item pair, at most one dimension; mean: by item pair, such a running mean
+    flat: by item pair, at most one dimension; mean: by item pair, such a running mean; read: by item pair, tensors were compared
     """
     norm = _largest_magnitude(context, [NORM])
     peak = _largest_magnitude(context, [MAX, MIN])
@@ -176,7 +188,7 @@ def score_against_terms(
         length = _fold_largest(context, context.elements.astype(np.float64), taken)[context.pair]
         terms = np.where(mean, whole * np.sqrt(np.maximum(context.elements, 0) / np.maximum(length, 1)), terms)
     terms = np.fmax(terms, _terms_of_results(context, norm, score, forward & (kind == NodeKind.API)))
-    terms = np.fmax(terms, _terms_of_norms(context, norm, score, kind, direction, names))
+    terms = np.fmax(terms, _terms_of_norms(context, norm, score, read, kind, direction, names))
     with np.errstate(invalid="ignore", divide="ignore"):
         cancels = np.isfinite(score) & (terms > norm)
         measured: Float64 = np.where(cancels, score * norm / terms, score)
@@ -355,7 +367,7 @@ def _terms_of_attention(context: Context, norm: Float64, names: list[list[str]])
 
 
 def _terms_of_norms(
-    context: Context, norm: Float64, score: Float64, kind: Int8, direction: Int8, names: list[str]
+    context: Context, norm: Float64, score: Float64, read: Bool, kind: Int8, direction: Int8, names: list[str]
 ) -> Float64:
     """By item pair the norm of the terms of what a norm or a softmax makes, nan for other items.
 
@@ -365,7 +377,8 @@ def _terms_of_norms(
     is constant, as of a loss that no norm lets change.
 
     The deviation is at most that of the whole input. Where the result is much smaller than the weight makes it, the variance
-    is smaller than what is added to it.
+    is smaller than what is added to it. Of two values (a batch norm over two rows) a norm makes 1 and -1, whatever they are: only
+    where they are nearly equal does anything follow from them, so the deviation is that of what is added.
     """
     found = np.full(len(context), np.nan)
     words = [operation(name) for name in context.apis]
@@ -390,6 +403,8 @@ def _terms_of_norms(
         variance = size[taken] ** 2 - np.where(groups[1], 0.0, np.nan_to_num(mean_of[taken])) ** 2
         left = size[made] / factor
         small = np.where(groups[0] & (left < 1 / _CANCELS), left**2 * _EPSILON, np.inf)
+        two = _norms_two_values(context, words, made, taken, weight) & (np.append(score, np.nan)[taken] > 0)
+        variance = np.where(two, 0.0, variance)
         scale = factor / np.sqrt(np.minimum(np.maximum(variance, 0), small) + _EPSILON)
         scale = np.where(groups[2], size[made], scale)
         forward = direction == Direction.FORWARD
@@ -399,10 +414,37 @@ def _terms_of_norms(
         scale[back] = np.where(of >= 0, scale[of], np.nan)
         terms = np.where(forward, size[taken] * np.sqrt(elements[made]), norm_of[taken]) * scale
         terms = np.where(forward & ~groups[0], np.nan, terms)
+        apart, shown = np.append(score, np.nan), np.append(read, False)
+        arriving = apart[taken]
+        two[back] = two[of] & (of >= 0)
+        arriving[back] = np.fmax(arriving[back], np.where(of >= 0, arriving[of], np.nan))
+        steep = _THIRD_POWER * size[taken[of]] / np.sqrt(_EPSILON) * norm_of[made[back]]
+        terms[back] = np.fmax(terms[back], np.where(two[back], steep, np.nan))
+        # Tensors show how far apart what comes in is: what is more than a norm of two values makes of that is no noise.
+        terms[two & shown[made] & (apart[made] * norm_of[made] > JUMP * arriving * terms)] = np.nan
         fine = np.isin(context.t_dtype, [code for code, name in enumerate(context.dtypes) if name in _ACCUMULATED])
         rounded = (_fold_largest(context, score, given) > 0) | np.append(fine, False)[made]
         pairs = np.flatnonzero((made >= 0) & rounded & (terms > _CANCELS * norm_of[made]))
     found[made[pairs]] = terms[pairs]
+    return found
+
+
+def _norms_two_values(context: Context, words: list[str], made: Int64, taken: Int64, weight: Int64) -> Bool:
+    """By node pair: a norm that takes each mean of two values: no result is larger than its weight and its bias make 1.
+
+    words: by code of an API; made, taken, weight: by node pair the item pair of the result, the input and the weight, -1 for none
+    """
+    rows, features = (
+        np.array([*(word in group for word in words), False])[context.api] for group in (_OVER_ROWS, _OVER_FEATURES)
+    )
+    known = (made >= 0) & (taken >= 0) & (weight >= 0)
+    count = np.append(context.elements, -1)
+    peak = np.append(_largest_magnitude(context, [MAX, MIN]), np.nan)
+    behind = np.minimum(weight + 1, len(context))
+    bias = np.where(known & (count[behind] == count[weight]), np.nan_to_num(peak[behind]), 0.0)
+    two = (rows & (count[taken] == 2 * count[weight])) | (features & (count[weight] == 2))
+    with np.errstate(invalid="ignore"):
+        found: Bool = known & two & (peak[made] <= (peak[weight] + bias) * (1 + _AS_LARGE))
     return found
 
 
@@ -531,13 +573,20 @@ class _Followed:
         share = self._share_of_received(name, rows, known, back=back)
         if share is not None and not back:
             self.forward[name] = self.forward[name.rpartition(".forward")[0]] = share
+        most = np.inf if back or self.jumped else self._most_that_follows(rows)
         for row, same in zip(rows, known, strict=True):
             if row in self.early and same is None:
                 continue
             if self.made[row]:
-                self._lower_result(name, row, same if share is None else share)
+                follows = share is not None and min(self.scores[row], self.lower[row]) <= most
+                self._lower_result(name, row, share if follows else same)
             elif share is not None and (same is None or self.jumped or self.sums[row]):
                 self.lower[row] = self.scores[row] * share
+
+    def _most_that_follows(self, rows: range) -> float:
+        """The largest score of a result that follows from what a forward call received, unless that is too small for a score."""
+        received = [self.scores[row] for row in rows if not self.made[row]]
+        return _FARTHER * max([1.0, *received]) if all(received) else np.inf
 
     def _share_of_received(self, name: str, rows: range, known: list[float | None], *, back: bool) -> float | None:
         """The smallest share of what a call received, None where one of these is not followed."""

@@ -45,6 +45,7 @@ def gather_columns(
     crossed: Bool,
     *,
     carried: bool,
+    inherited: float = 0.0,
 ) -> NodeColumns:
     """Compute the columns of one unit.
 
@@ -52,6 +53,7 @@ def gather_columns(
 
     bulk: the floor that rules it (verdict.score.common_floor)
     carried: an earlier step differs, so an optimizer may have made weights differ by any size
+    inherited: see `learned_noise.inherited_rounding`
     """
     names, labels, kind, direction = name_nodes(target, golden, pairs)
     score = _drop_lone_hashes(context, facts, opinions.score)
@@ -110,7 +112,7 @@ def gather_columns(
         weights = _worst(context, score, weight)
         weights = saved.add_to(weights, weights, unknown=np.nan)
         worst = np.fmax(own_data, out_score)
-        threshold = noise.find_thresholds(context, worst, weights, own_in, bent, backward, bulk)
+        threshold = np.fmax(noise.find_thresholds(context, worst, weights, own_in, bent, backward, bulk), inherited)
         growth = noise.find_growth(context, weights)
     return NodeColumns(
         kind=kind,

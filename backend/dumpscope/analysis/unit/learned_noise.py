@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.case import Case, History
 from dumpscope.analysis.unit.left_over import identify
-from dumpscope.analysis.unit.noise import JUMP, have_other_dtypes
+from dumpscope.analysis.unit.noise import JUMP, OTHER_WAY, have_other_dtypes
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import ItemOpinions, Method, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Method, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Kind, RankDump, Role
 from dumpscope.domain.run import Run
 from dumpscope.verdict.rules import CODES
@@ -55,7 +55,8 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
     elif case.history.differs:
         grows[context.pair[holds_weight(case.target, context, columns.kind)]] = True
     own = columns.threshold if noisy else np.zeros(len(columns))
-    limit = np.where(grows, np.fmax(columns.threshold, JUMP * columns.own_in), own)[context.pair]
+    taken = np.fmax(columns.own_in, columns.seen_in)  # a backward pass computes with what its forward call saved
+    limit = np.where(grows, np.fmax(columns.threshold, JUMP * taken), own)[context.pair]
     with np.errstate(invalid="ignore"):
         excused = bad & ~cause[context.pair] & (score <= limit)
         if _are_scaled(case):  # what an optimizer takes of these gradients is not
@@ -63,10 +64,19 @@ def excuse_noise(case: Case, opinions: ItemOpinions, score: Float64, named: Iter
         wrong = np.zeros(len(columns), bool)
         wrong[context.pair[bad & ~excused & case.received]] = True
         excused &= ~wrong[context.pair] | (score <= own[context.pair])
-        if inherited and excused.any():  # a module puts out what a call inside it made
+        if excused.any():  # a module puts out what a call inside it made, and the next call takes it
             numbers = identify(context)
             excused |= bad & ~cause[context.pair] & np.isin(numbers, numbers[excused])
     return _excuse(opinions, excused, "C-2")
+
+
+def inherited_rounding(history: History, facts: Facts, bulk: float) -> float:
+    """The score up to which a step in fine numbers shows the rounding of 16 bits that the steps before left in its weights, where
+    statistics alone were compared: these show less of what a call takes than there is. bulk: the floor of distances"""
+    before = history.before
+    if before is None or not history.noisy or history.went_wrong or not bulk or (facts.unequal >= 0).any():
+        return 0.0
+    return OTHER_WAY * before.bulk / bulk if before.bulk > bulk else 0.0
 
 
 def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> ItemOpinions:
@@ -100,7 +110,7 @@ def excuse_lifted(case: Case, opinions: ItemOpinions, named: Iterable[int]) -> I
 def excuse_crossed(case: Case, opinions: ItemOpinions, score: Float64, named: Iterable[int]) -> ItemOpinions:
     """The opinions with a warning for each No of what noise moved over a jump, and of what follows from that.
 
-    score: those of the opinions, lower behind jumps (`cancellation.follow_rounding`); named: as for excuse_noise
+    score: those of the opinions, lower behind jumps (`followed.follow_rounding`); named: as for excuse_noise
     """
     spoilt = np.zeros(len(case.columns), bool)
     spoilt[list(named)] = True

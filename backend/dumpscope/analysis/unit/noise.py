@@ -267,7 +267,7 @@ def find_crossed(
 
     The tensors of the call show that the result of each side follows from its own input (check, by node pair; None where nothing
     is known). Without them no more elements may have crossed than noise of that size moves, unless all elements are equal but for
-    rounding, and stand at the jump.
+    rounding, and stand at the jump. Of a pick without tensors nothing is known but that the values that it put out agree.
 
     weight: weights that an optimizer may have made different; inputs agree up to what these explain
     """
@@ -296,8 +296,11 @@ def find_crossed(
         given = np.flatnonzero((agrees & ~exact)[begin:end]) + begin
         shown = check(pair) if (score[rows] > 1).any() else None
         if shown is None:
-            picks = words[pair] in PLACES
-            shown = not picks and _may_cross(target, golden, context, facts, score, given, rows, words[pair], bulk)
+            # Whether what was picked is nearly equal, statistics do not show: such a pick is not judged (`verdict.coverage`).
+            if words[pair] in PLACES:
+                shown = bool((score[rows] > 1).any() and not (score[rows[~exact[rows]]] > 1).any())
+            else:
+                shown = _may_cross(target, golden, context, facts, score, given, rows, words[pair], bulk)
         if shown:
             found[rows[exact[rows]] if exact[rows].any() else rows] = True
     return found

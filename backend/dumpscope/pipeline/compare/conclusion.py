@@ -42,6 +42,7 @@ from dumpscope.analysis.unit.learned_noise import (
     excuse_noise,
     excuse_updates,
     find_updates,
+    inherited_rounding,
 )
 from dumpscope.analysis.unit.no_effect import excuse_without_effect
 from dumpscope.analysis.unit.noise import find_crossed, find_flips, have_other_dtypes, may_bend
@@ -63,7 +64,7 @@ from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_wo
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers.picks import check_picks, check_steps, read_masked_rows
 from dumpscope.texts import Phrase, english, phrase
-from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
+from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons, find_unproven_picks
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.score import common_floor
@@ -99,6 +100,7 @@ class Conclusion:
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
         self._crossed = ""  # the first call of which noise moved elements over a jump
+        self._picked = False  # that call picks, and no tensors prove it
         self._behind_jumps = 0  # items that follow from such calls
         self._other_bits = 0  # tensors whose hashes differ and whose statistics agree, where these decide
         self._problems: dict[Problem, None] = {}
@@ -144,7 +146,10 @@ class Conclusion:
             self._settings[english([difference])] = difference
         crossed = unit.item_opinions.rule == CODES["C-4"]
         if crossed.any():
-            self._crossed = self._crossed or case.columns.names[int(context.pair[np.flatnonzero(case.crossed)[0]])]
+            if not self._crossed:
+                pair = int(context.pair[np.flatnonzero(case.crossed)[0]])
+                unproven = find_unproven_picks(context, unit.facts, unit.item_opinions)
+                self._crossed, self._picked = case.columns.names[pair], bool(unproven[context.pair == pair].any())
             self._behind_jumps += int(crossed.sum())
         self._other_bits += int((unit.item_opinions.rule == CODES["H-2"]).sum())
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
@@ -183,7 +188,9 @@ class Conclusion:
         settings = list(self._settings.values())
         settings += [phrase("setting.bits", count=self._other_bits)] if self._other_bits else []
         if self._crossed:
-            settings.append(phrase("setting.crossed", call=self._crossed, count=self._behind_jumps))
+            call, count = self._crossed, self._behind_jumps
+            picked = phrase("setting.picked", call=call, count=count, name=call.removesuffix(".forward"))
+            settings.append(picked if self._picked else phrase("setting.crossed", call=call, count=count))
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
@@ -294,7 +301,16 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
     weight = holds_weight(unit.target, context, kind) if carried else np.zeros(len(context), bool)
     crossed = find_crossed(*sides, context, facts, opinions, labels, kind, direction, floor, weight, check)
     columns = gather_columns(
-        *sides, unit.pairs, unit.tree, context, facts, opinions, floor, crossed, carried=history.differs
+        *sides,
+        unit.pairs,
+        unit.tree,
+        context,
+        facts,
+        opinions,
+        floor,
+        crossed,
+        carried=history.differs,
+        inherited=inherited_rounding(history, facts, floor),
     )
     return Case(
         target=unit.target,
