@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -13,6 +14,11 @@ from dumpscope.index.dumps.items import gone_rank, some_items
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, with_states
 from dumpscope.index.store.item_blocks import ItemColumns
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
+
+_ENTRY: Final = tables.entry.c
+_NAMES: Final = Prepared(select(_ENTRY.id, _ENTRY.name).where(_ENTRY.id.in_(some_keys())))
+_WIDE: Final = Prepared(select(tables.rank_dump.c.wide).where(tables.rank_dump.c.id == number_named("rank")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +92,15 @@ def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: d
 
 
 def _node_names(connection: Connection, rank: int, nodes: set[int]) -> dict[int, str]:
-    entry = tables.entry.c
     keys = [tables.key(rank, node) for node in sorted(nodes)]
-    found: dict[int, str] = {}
-    for start in range(0, len(keys), 900):
-        rows = connection.execute(select(entry.id, entry.name).where(entry.id.in_(keys[start : start + 900])))
-        found.update((row.id & tables.NUMBER_MASK, row.name) for row in rows)
+    found = {row.id & tables.NUMBER_MASK: row.name for row in _NAMES.among(connection, keys)}
     if len(found) < len(keys):
         raise gone_rank()
     return found
 
 
 def _wide(connection: Connection, rank: int) -> dict[int, dict[int, int]]:
-    text = connection.execute(select(tables.rank_dump.c.wide).where(tables.rank_dump.c.id == rank)).scalar()
+    text = _WIDE.value(connection, rank=rank)
     found: dict[int, dict[int, int]] = {}
     for item, statistic, digits in json.loads(text or "[]"):
         found.setdefault(item, {})[statistic] = int(digits, 16)

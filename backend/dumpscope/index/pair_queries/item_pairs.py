@@ -25,6 +25,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page, Seek
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
 from dumpscope.texts import Phrase, english, say
 from dumpscope.verdict.rules import VERDICT_RULES
 
@@ -170,25 +171,26 @@ def items_of_node(connection: Connection, unit: StoredUnit, node: int, *, limit:
     return item_pair_rows(connection, unit, range(first, min(last + 1, first + limit)))
 
 
+_SOME: Final = Prepared(
+    select(
+        tables.item_pair,
+        _NODE.name,
+        _NODE.method,
+        tables.item_error.c.message.label("failure"),
+        tables.item_error.c.said.label("failure_said"),
+        *[column.label(f"fact_{column.name}") for column in _FACT],
+    )
+    .join(tables.node_pair, _NODE.id == number_named("unit") + _ITEM.node)
+    .outerjoin(tables.tensor_fact, _FACT.id == _ITEM.id)
+    .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
+    .where(_ITEM.id.in_(some_keys()))
+)
+
+
 def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[ItemPairRow]:
     """Rows of these keys, in the order given; unknown keys are left out."""
     keys = list(keys)
-    if not keys:
-        return []
-    joined = (
-        select(
-            tables.item_pair,
-            _NODE.name,
-            _NODE.method,
-            tables.item_error.c.message.label("failure"),
-            tables.item_error.c.said.label("failure_said"),
-            *[column.label(f"fact_{column.name}") for column in _FACT],
-        )
-        .join(tables.node_pair, _NODE.id == tables.key_at(unit.id, _ITEM.node))
-        .outerjoin(tables.tensor_fact, _FACT.id == _ITEM.id)
-        .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
-    )
-    found = {row.id: row for row in connection.execute(joined.where(_ITEM.id.in_(keys)))}
+    found = {row.id: row for row in _SOME.among(connection, keys, unit=tables.key(unit.id))}
     if not found:
         return []
     targets = leaves(connection, unit.target, [row.target for row in found.values() if row.target is not None])

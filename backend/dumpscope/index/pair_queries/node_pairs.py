@@ -15,8 +15,9 @@ from dumpscope.index.comparisons.distances import Standing, node_standing
 from dumpscope.index.pair_queries.search.clauses import ABSORBED, absorbed, labels, search_clauses
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score, storable
-from dumpscope.index.store.database import CHUNK, Database
+from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
 from dumpscope.index.store.texts import texts_by_id
 from dumpscope.index.trees.trees import address, direction_word, find_pair, kind_word, shared_names
 from dumpscope.texts import say
@@ -119,14 +120,14 @@ def node_pair_rows(connection: Connection, unit: StoredUnit, numbers: Iterable[i
     return {row.pair: row for row in page.rows}
 
 
+_SOME: Final = Prepared(select(tables.node_pair).where(_PAIR.id.in_(some_keys())))
+_ITEMS: Final = Prepared(select(_PAIR.first_item, _PAIR.item_count).where(_PAIR.id == number_named("pair")))
+
+
 def rows_by_number(connection: Connection, unit: StoredUnit, numbers: Iterable[int]) -> dict[int, Any]:
     """Database rows of these node pairs by number; unknown numbers are left out."""
     keys = [tables.key(unit.id, pair) for pair in sorted(set(numbers))]
-    return {
-        row.id & tables.NUMBER_MASK: row
-        for start in range(0, len(keys), CHUNK)
-        for row in connection.execute(_select().where(_PAIR.id.in_(keys[start : start + CHUNK])))
-    }
+    return {row.id & tables.NUMBER_MASK: row for row in _SOME.among(connection, keys)}
 
 
 def node_pair_numbers(database: Database, unit: StoredUnit, filters: NodeFilter) -> list[int]:
@@ -139,9 +140,7 @@ def node_pair_numbers(database: Database, unit: StoredUnit, filters: NodeFilter)
 def item_range(connection: Connection, unit: StoredUnit, node: int) -> tuple[int, int]:
     """First and last key of a node pair's items (last below first where it has none)."""
     base = tables.key(unit.id)
-    row = connection.execute(
-        select(_PAIR.first_item, _PAIR.item_count).where(_PAIR.id == tables.key(unit.id, node))
-    ).one_or_none()
+    row = _ITEMS.one(connection, pair=tables.key(unit.id, node))
     if row is None:
         raise NotFoundError(say("index.no_node_pair_step_rank_2", node=node))
     return base + row.first_item, base + row.first_item + row.item_count - 1
