@@ -58,14 +58,20 @@ def leaves_of(connection: Connection, rank: int, items: ItemColumns) -> dict[int
         return {}
     names = _node_names(connection, rank, set(items.node.tolist()))
     wide = _wide(connection, rank)
-    stats = with_states(items.stats, items.states)
+    stats = with_states(items.stats, items.states).tolist()
+    states, nodes = items.states.tolist(), items.node.tolist()
     return {
-        number: _leaf(items, row, names[int(items.node[row])], stats[row].tolist(), wide.get(number, {}))
+        number: _leaf(items, row, names[nodes[row]], stats[row], states[row], wide.get(number, _NO_DIGITS))
         for row, number in enumerate(items.number.tolist())
     }
 
 
-def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: dict[int, int]) -> Leaf:
+_NO_DIGITS: Final[dict[int, int]] = {}
+
+
+def _leaf(
+    items: ItemColumns, row: int, node: str, numbers: list[float], states: list[int], wide: dict[int, int]
+) -> Leaf:
     path = items.path.at(row) or ""
     dtype, shape, data_name = items.dtype.at(row), items.shape.at(row), items.data_name.at(row)
     role, grad, named = int(items.role[row]), int(items.requires_grad[row]), int(items.data_name.codes[row])
@@ -73,7 +79,7 @@ def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: d
     if named < -1:
         data_name = name + DERIVED_SUFFIXES[-2 - named]
     stats = [
-        as_stored(value, int(items.states[row, place]), dtype, wide.get(place)) for place, value in enumerate(numbers)
+        as_stored(value, states[place], dtype, wide.get(place) if wide else None) for place, value in enumerate(numbers)
     ]
     return Leaf(
         node=node,

@@ -119,8 +119,15 @@ def stored_run(database: Database, rank_id: int) -> Run | None:
 
 def _column(database: Database, column: Column[Any], rank_id: int) -> str | None:
     with database.read() as connection:
-        found: str | None = connection.execute(select(column).where(tables.rank_dump.c.id == rank_id)).scalar()
+        found: str | None = _COLUMNS[column.name].value(connection, rank=rank_id)
     return found
+
+
+_RANK: Final = tables.rank_dump.c
+_COLUMNS: Final = {
+    column.name: Prepared(select(column).where(_RANK.id == number_named("rank")))
+    for column in (_RANK.header, _RANK.place)
+}
 
 
 def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:

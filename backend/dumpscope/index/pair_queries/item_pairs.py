@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -53,6 +54,13 @@ def _spell(join: Join, compiler: Any, **options: Any) -> str:
 _ITEM: Final = tables.item_pair.c
 _NODE: Final = tables.node_pair.c
 _FACT: Final = tables.tensor_fact.c
+_of_facts: Final = attrgetter(*(f"fact_{column.name}" for column in _FACT))
+_DIFFERENCES: Final = [
+    (f"{name.lower()}_{kind}", f"{kind}_{name.lower()}", offset + place)
+    for place, name in enumerate(STATISTICS)
+    for kind, offset in (("diff", 0), ("rel", len(STATISTICS)))
+]
+"""Of each difference of statistics its name, its column and the place of its state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +219,7 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
 def _facts(row: Any) -> TensorFacts | None:
     if row.fact_id is None:
         return None
-    values = [getattr(row, f"fact_{column.name}") for column in _FACT]
-    return tensor_facts(values, -1 if row.elements is None else row.elements)
+    return tensor_facts(_of_facts(row), -1 if row.elements is None else row.elements)
 
 
 def _row(
@@ -254,11 +261,9 @@ def _metrics(row: Any, facts: TensorFacts | None, derived: dict[str, float]) -> 
         for name in COUNTS:
             if (count := getattr(facts, name)) >= 0:
                 found[name] = count
-    for place, name in enumerate(STATISTICS):
-        for kind, offset in (("diff", 0), ("rel", len(STATISTICS))):
-            stored = getattr(row, f"{kind}_{name.lower()}")
-            if (value := number(stored, row.states, offset + place)) is not None:
-                found.setdefault(f"{name.lower()}_{kind}", value)  # a tensor's own max_rel says more
+    for name, column, place in _DIFFERENCES:
+        if (value := number(getattr(row, column), row.states, place)) is not None:
+            found.setdefault(name, value)  # a tensor's own max_rel says more
     if row.elements is not None:
         found["elements"] = row.elements
     return found

@@ -57,9 +57,8 @@ class Prepared:
     @cached_property
     def _row(self) -> Any:
         """Makes a row of a tuple."""
-        names = [column.name for column in self.statement.selected_columns]
-        row: Any = namedtuple("Row", names, rename=True)
-        return row._make
+        make: Any = namedtuple  # mypy knows none whose names are not written out
+        return make("Row", [column.name for column in self.statement.selected_columns], rename=True)._make
 
     def rows(self, connection: Connection, **values: Any) -> list[Any]:
         """Every row."""
