@@ -163,13 +163,16 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
         _check(numbers[name], least, most)
     coded: dict[str, Any] = {}
     for name, texts in zip(TEXTS, head["texts"], strict=True):
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(texts, list):
             raise ValueError("texts that are none")
-        if name == "shape" and not all(map(_SHAPE.fullmatch, texts)):
-            raise ValueError("a shape that is none")
         least = -1 - len(DERIVED_SUFFIXES) if name == "data_name" else -1
         _check(numbers[name], least, len(texts) - 1)
-        coded[name] = Coded(codes=numbers[name].astype(np.int32), texts=texts)
+        found = Coded(codes=numbers[name].astype(np.int32), texts=texts)
+        coded[name] = found = found if wanted is None else _used(found)
+        if not all(isinstance(text, str) for text in found.texts):
+            raise ValueError("texts that are none")
+        if name == "shape" and not all(map(_SHAPE.fullmatch, found.texts)):
+            raise ValueError("a shape that is none")
     stats = np.stack([column.astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1)
     states = unpack_states(numbers["states"], len(STATISTICS))
     if not np.isfinite(stats).all() or (states > max(State)).any():
@@ -184,6 +187,14 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
         requires_grad=numbers["requires_grad"].astype(np.int8),
         **coded,
     )
+
+
+def _used(column: Coded) -> Coded:
+    """The column with those texts alone that its rows name: few rows need not join all texts of many blocks."""
+    codes = column.codes.tolist()
+    places: dict[int, int] = {}
+    found = [code if code < 0 else places.setdefault(code, len(places)) for code in codes]
+    return Coded(codes=np.array(found, np.int32), texts=[column.texts[code] for code in places])
 
 
 def _number(given: Any, least: int, most: int) -> int:

@@ -280,7 +280,8 @@ def _read_numbers(stream: BinaryIO, starts: Sequence[int], shape: tuple[int, int
             stream.seek(start)
             if stream.readinto(part) < len(part):  # type: ignore[attr-defined]
                 return None
-    return np.ndarray((len(starts), *shape), "<f4", room, strides=(step, 4 * shape[1], 4))
+    found: Float32 = np.ndarray((len(starts), *shape), "<f4", room, strides=(step, 4 * shape[1], 4))
+    return found
 
 
 class _Places:
