@@ -43,6 +43,8 @@ class Leaf:
 def leaves(connection: Connection, rank: int, numbers: Iterable[int]) -> dict[int, Leaf]:
     """The records with these item numbers of rank_dump `rank`. Raises NotFoundError where one of them is missing."""
     wanted = set(numbers)
+    if not wanted:
+        return {}
     items = some_items(connection, rank, wanted)
     if len(items) < len(wanted):
         raise gone_rank()
