@@ -38,7 +38,7 @@ def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> 
     with database.read() as connection:
         where = conditions(connection, unit, searched)
         conditions(connection, unit, filters)  # refuses unknown words
-        known = None if key is None or searched.q else (*key, searched)  # a search may ask for notes, which change
+        known = (*key, searched) if key is not None and searched.lasts else None
         rows = _COUNTS.get(known, lambda: _count(connection, where))
         micros = _MICROS.get(key, lambda: _count_micro_steps(connection, unit))
     classes = dict.fromkeys((*CLASS_WORDS, ABSORBED), 0)
@@ -61,7 +61,7 @@ def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> 
 
 
 _COUNTS: Final[Recent[tuple[str, str, int, NodeFilter], Sequence[tuple[int, int, int, int]]]] = Recent(12)
-"""Node pairs by class, verdict and cause without a partner: of the units and filters without a search asked for last."""
+"""Node pairs by class, verdict and cause without a partner: of the units and filters asked for last."""
 _MICROS: Final[Recent[tuple[str, str, int], dict[str, int]]] = Recent(12)
 
 

@@ -20,6 +20,7 @@ from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.pair_queries.dataflow import producers
 from dumpscope.index.pair_queries.item_ranking import item_ranking
 from dumpscope.index.pair_queries.item_sentences import Explained, explain
+from dumpscope.index.pair_queries.list_positions import pair_numbers
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.pair_queries.search.clauses import labels
 from dumpscope.index.store import tables
@@ -146,8 +147,8 @@ def _from_memory(
         ranking = item_ranking(connection, unit)
         nodes = None
         if by_node.q:
-            chosen = connection.execute(select(_NODE.id).where(*conditions(connection, unit, by_node)))
-            nodes = np.array(chosen.cursor.fetchall(), np.int64).reshape(-1) - base
+            where = conditions(connection, unit, by_node)
+            nodes = np.array(pair_numbers(connection, database, unit, where, by_node, "order"), np.int64)
         elif by_node:
             nodes = ranking.nodes_of(connection.execute(labels((by_node.api,))).scalars().all())
         keys: list[tuple[Any, ...]]

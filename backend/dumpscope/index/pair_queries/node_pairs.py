@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.domain.search.terms import Words, parse
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, node_standing
@@ -51,6 +52,12 @@ class NodeFilter:
     def __bool__(self) -> bool:
         bounded = self.first is not None or self.last is not None
         return bool(self.verdicts or self.classes or self.leftovers or self.api or self.q or bounded)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it finds the same calls until the comparison is judged again: notes are written, and calls run alone, at any
+        time. Raises UsageError for what is no search."""
+        return not any(isinstance(term, Words) and term.key in ("note", "alone") for term in parse(self.q))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
