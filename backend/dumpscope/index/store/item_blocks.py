@@ -37,6 +37,8 @@ _LEVEL: Final = 1
 """Of zlib. Higher ones take twice as long for a hundredth less."""
 KEPT: Final = 64
 """Blocks that stay in memory by their bytes: requests about one call read the same ones. Each takes some 100 kB."""
+FEW: Final = 24
+"""Numbers up to which Python compares them sooner than numpy begins."""
 _NODES: Final = np.iinfo(np.int32).max
 _LAST_STATE: Final = int(max(State))
 _SHAPE: Final = re.compile(r"\[(?:-?[0-9]{1,19}(?:,-?[0-9]{1,19})*)?\]")
@@ -229,7 +231,10 @@ def _number(given: Any, least: int, most: int) -> int:
 
 
 def _check(column: NDArray[Any], least: int, most: int) -> None:
-    if len(column) and (column.min() < least or column.max() > most):
+    if not len(column):
+        return
+    values = column.tolist() if len(column) <= FEW else (column.min(), column.max())
+    if min(values) < least or max(values) > most:
         raise ValueError(f"numbers that are not between {least} and {most}")
 
 

@@ -25,6 +25,10 @@ KIND_WORDS = {NodeKind.API: "api", NodeKind.MODULE: "module", NodeKind.GRADIENT:
 GOLDEN: Final = "golden:"
 """Before a name: the golden's node is meant, where the target has one of the same name that is not its partner."""
 DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward", Direction.NONE: "none"}
+_KINDS: Final = {
+    int(kind): KIND_WORDS.get(kind, "other") for kind in NodeKind
+}  # an enumeration's members are slow to make
+_DIRECTIONS: Final = {int(direction): word for direction, word in DIRECTION_WORDS.items()}
 
 
 _PLACE: Final = tables.place.c
@@ -368,11 +372,11 @@ def naming_path(name: str) -> str:
 
 
 def kind_word(kind: int | None) -> str:
-    return "virtual" if kind is None else KIND_WORDS.get(NodeKind(kind), "other")
+    return "virtual" if kind is None else _KINDS.get(kind, "other")
 
 
 def direction_word(direction: int | None) -> str:
-    return "none" if direction is None else DIRECTION_WORDS[Direction(direction)]
+    return "none" if direction is None else _DIRECTIONS.get(direction, "none")
 
 
 def _virtual_direction(name: str) -> int:
