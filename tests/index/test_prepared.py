@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import Connection, bindparam, event, func, select
 
+from dumpscope.index.comparisons.catalogue import find_unit, get_comparison
+from dumpscope.index.pair_queries.collectives import collectives_of
+from dumpscope.index.pair_queries.dataflow import node_flow
+from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node
+from dumpscope.index.pair_queries.node_details import node_context
+from dumpscope.index.pair_queries.node_pairs import node_pair_rows, one_node_pair
 from dumpscope.index.store.database import CHUNK, Database, DatabaseError, insert
 from dumpscope.index.store.prepared import Prepared, number_named, some_keys, text_named
 from dumpscope.index.store.tables import entry, place
+from index.test_storage import store_pair
 
 FIRST: Final = 9 << 28  # of an owner whose keys need more than 32 bits
 
@@ -78,3 +85,26 @@ def test_a_refused_statement_raises_the_error_of_all_others(database: Database) 
     )
     with pytest.raises(DatabaseError, match="no_such_function"), database.read() as connection:
         wrong.rows(connection, value=1)
+
+
+def test_a_call_with_its_evidence_is_read_without_building_a_statement(database: Database) -> None:
+    comparison, _, _ = store_pair(database, nodes=60, tensors=True)
+    built: list[str] = []
+
+    def note(_connection: Connection, statement: object, *_: object) -> None:
+        built.append(str(statement))
+
+    event.listen(database._readers, "before_execute", note)
+    unit = find_unit(database, comparison, 0, 0)
+    for pair in range(0, 60, 7):
+        with database.read() as connection:
+            row = node_pair_rows(connection, unit, [pair])[pair]
+            same = one_node_pair(connection, unit, row.address)
+            items = items_of_node(connection, unit, row.pair, limit=100)
+            node_context(connection, unit, row.pair)
+            assert collectives_of(connection, unit, row.pair) == []
+        assert same == row
+        assert [get_item_pair(database, unit, item.id) for item in items] == items
+        assert node_flow(database, unit, row.address).node == row
+    get_comparison(database, comparison)
+    assert built == []

@@ -22,7 +22,7 @@ from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.dumps.load_rank import stored_producers
 from dumpscope.index.pair_queries.collectives import sender
 from dumpscope.index.pair_queries.difference_sources import Source, find_source
-from dumpscope.index.pair_queries.node_pairs import NodePairRow, item_range, node_pair_rows, one_node_pair
+from dumpscope.index.pair_queries.node_pairs import NodePairRow, item_range, names_of, node_pair_rows, one_node_pair
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, unpack_makers
 from dumpscope.index.store.database import Database
@@ -49,13 +49,11 @@ KEPT: Final = 4
 """Units whose wires are kept; one of 100 000 calls takes some 8 MB."""
 
 _PAIR: Final = tables.item_pair.c
-_NODE: Final = tables.node_pair.c
 _ITEMS: Final = Prepared(
     select(_PAIR.id, _PAIR.node, _PAIR.target, _PAIR.golden, _PAIR.verdict, _PAIR.severity)
     .where(_PAIR.id.in_(some_keys()))
     .order_by(_PAIR.id)
 )
-_NAMES: Final = Prepared(select(_NODE.id, _NODE.name).where(_NODE.id.in_(some_keys())))
 _MAKERS: Final = Prepared(select(tables.flow.c.makers).where(tables.flow.c.id == number_named("unit")))
 
 
@@ -207,8 +205,7 @@ def producers(connection: Connection, unit: StoredUnit, keys: Sequence[int]) -> 
     if wires is None:
         return {}
     makers = {key: wires.maker(key) for key in keys}
-    nodes = sorted({tables.key(unit.id, maker) for maker in makers.values() if maker >= 0})
-    names = {row.id: row.name for row in _NAMES.among(connection, nodes)}
+    names = names_of(connection, {tables.key(unit.id, maker) for maker in makers.values() if maker >= 0})
     return {key: names[tables.key(unit.id, maker)] for key, maker in makers.items() if maker >= 0}
 
 

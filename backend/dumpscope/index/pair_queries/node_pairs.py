@@ -285,13 +285,17 @@ def page_of(
     )
 
 
+_NAMES: Final = Prepared(select(_PAIR.id, _PAIR.name).where(_PAIR.id.in_(some_keys())))
+
+
 def _beside(connection: Connection, rows: list[Any]) -> dict[int, str]:
     """Names by key of the node pairs that causes of these rows are told from."""
-    keys = {_beside_key(row) for row in rows if row.beside is not None}
-    if not keys:
-        return {}
-    found = connection.execute(select(_PAIR.id, _PAIR.name).where(_PAIR.id.in_(keys)))
-    return {row.id: row.name for row in found}
+    return names_of(connection, {_beside_key(row) for row in rows if row.beside is not None})
+
+
+def names_of(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
+    """Names of the node pairs with these keys, by key."""
+    return {row.id: row.name for row in _NAMES.among(connection, sorted(keys))}
 
 
 def _beside_key(row: Any) -> int:

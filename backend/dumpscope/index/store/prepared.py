@@ -37,6 +37,11 @@ def some_keys() -> BindParameter[Any]:
     return bindparam(KEYS, expanding=True, type_=BigInteger)
 
 
+def some_texts() -> BindParameter[Any]:
+    """The same for texts."""
+    return bindparam(KEYS, expanding=True, type_=Text)
+
+
 class _Form(NamedTuple):
     """A statement as a driver takes it. order: names of its values by position, None where the driver takes them by name
     keys: names of the values of KEYS"""

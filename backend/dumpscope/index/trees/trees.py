@@ -15,9 +15,9 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, storable
-from dumpscope.index.store.database import CHUNK, Database
+from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
-from dumpscope.index.store.prepared import Prepared, number_named, some_keys, text_named
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys, some_texts, text_named
 from dumpscope.texts import say
 from dumpscope_format import naming
 
@@ -332,17 +332,19 @@ _ON_GOLDEN: Final = _pair_where(
 )
 
 
+_SHARED: Final = Prepared(
+    select(_PAIR.name).where(
+        _PAIR.name.in_(some_texts()),
+        _PAIR.target.is_not(None),
+        _PAIR.id.between(number_named("first"), number_named("last")),
+    )
+)
+
+
 def shared_names(connection: Connection, unit_id: int, names: Collection[str]) -> set[str]:
     """Which of these names of golden nodes without a partner a node of the target has too."""
-    pair = tables.node_pair.c
     first, last = tables.key_range(unit_id)
-    known = sorted(names)
-    found: set[str] = set()
-    for start in range(0, len(known), CHUNK):
-        named = pair.name.in_(known[start : start + CHUNK])
-        rows = select(pair.name).where(named, pair.target.is_not(None), pair.id.between(first, last))
-        found.update(connection.execute(rows).scalars())
-    return found
+    return {row.name for row in _SHARED.among(connection, sorted(names), first=first, last=last)}
 
 
 def address(name: str, shared: Collection[str]) -> str:
