@@ -18,6 +18,7 @@ from dumpscope.match.forms import is_added
 from dumpscope.match.operators.operations import operation
 from dumpscope.match.sides import ARITHMETIC
 from dumpscope.verdict.rules import CODES
+from dumpscope.verdict.score import MAX, MIN
 
 COMMUNICATION = "Distributed."
 _TAKEN: Final = (Role.INPUT, Role.KWARG)
@@ -58,10 +59,15 @@ def excuse_without_effect(case: Case, opinions: ItemOpinions, named: Iterable[in
 
 
 def excuse_beside_none(unit: MeasuredUnit, opinions: ItemOpinions) -> ItemOpinions:
-    """The opinions with a warning for each tensor that one side of a module takes and the other has as None, such as a mask that
-    hides nothing it sees, where all results of the module are within their floors: then it is no cause of anything."""
+    """The opinions with a warning for each tensor that one side of a module takes or returns and the other has as None, such as a
+    mask that hides nothing it sees, or weights of attention that a fused call does not make, where all results of the module that
+    both have are within their floors: then it is no cause of anything. A call that takes such a result shows it itself."""
     context = unit.context
-    bad = (opinions.verdict == Verdict.NO) & (opinions.rule == CODES["S-2"]) & np.isin(context.role, _TAKEN)
+    bad = (
+        (opinions.verdict == Verdict.NO)
+        & (opinions.rule == CODES["S-2"])
+        & np.isin(context.role, (*_TAKEN, Role.OUTPUT))
+    )
     bad &= _one_is_none(unit)
     if not bad.any():
         return opinions
@@ -105,7 +111,9 @@ def only_prepares(case: Case) -> Bool:
     """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
 
     It makes nothing but positions, truth values and masks; it is a dropout that drops nothing, or a product with 1 of
-    what a fused call takes or makes; it communicates; or it is a module, whose calls speak for themselves.
+    what a fused call takes or makes; it prepares what a fused call takes whose result is that of the calls of the other side, as
+    a mask or a scaled query; it makes what the other side kept, as a table of positions; it communicates; or it is a module,
+    whose calls speak for themselves.
     """
     columns, context = case.columns, case.context
     if np.isnan(case.opinions.score).all():
@@ -128,7 +136,67 @@ def only_prepares(case: Case) -> Bool:
         for pair in np.flatnonzero(columns.alone & columns.extra & scales & ~found).tolist():
             made = _contents(case, case.outputs_of(pair), golden=case.pairs.target[pair] < 0)
             found[pair] = _gives_back(case, pair) and made <= taken[bool(case.pairs.target[pair] < 0)]
+        found |= _prepares_fused(case, fused)
+    return found | _makes_constants(case)
+
+
+def _prepares_fused(case: Case, fused: Bool) -> Bool:
+    """By node pair: a call without a partner, all of whose results go into fused calls that have the result of the other side's
+    run, directly or through other such calls; and its backward call. fused: by node pair"""
+    columns = case.columns
+    with np.errstate(invalid="ignore"):
+        agrees = fused & (columns.out_score <= 1)
+    rows = np.flatnonzero(agrees[case.context.pair] & case.received)
+    taken = {golden: _contents(case, rows, golden=golden, finite=False) for golden in (False, True)}
+    found = np.zeros(len(columns), bool)
+    lone = columns.alone & columns.extra & columns.leaf & (columns.direction == Direction.FORWARD)
+    for pair in np.flatnonzero(lone)[::-1].tolist():  # what is taken is made before
+        golden = bool(case.pairs.target[pair] < 0)
+        made = _contents(case, case.outputs_of(pair), golden=golden, finite=False)
+        if made and made <= taken[golden]:
+            found[pair] = True
+            taken[golden] |= _contents(case, case.inputs_of(pair), golden=golden, finite=False)
+    calls = {(columns.names[pair], bool(case.pairs.target[pair] < 0)) for pair in np.flatnonzero(found).tolist()}
+    back = columns.alone & columns.extra & (columns.direction == Direction.BACKWARD)
+    for pair in np.flatnonzero(back).tolist() if calls else []:
+        forward = columns.names[pair].replace("backward", "forward")
+        found[pair] = (forward, bool(case.pairs.target[pair] < 0)) in calls
     return found
+
+
+def _makes_constants(case: Case) -> Bool:
+    """By node pair: a forward call without a partner that takes nothing a call of both sides took or made, and whose results go
+    into calls of both sides that received the same, directly or through other such calls: the other side made these values by
+    other means, or has kept them. So is a call right before such ones whose results nobody is seen to take, as stacks and views
+    of them are not recorded.
+    """
+    columns, context = case.columns, case.context
+    found = np.zeros(len(columns), bool)
+    forward = columns.leaf & (columns.direction == Direction.FORWARD)
+    lone = forward & columns.alone & columns.extra
+    if not lone.any():
+        return found
+    tensors = context.both & (context.kind == Kind.TENSOR)
+    with np.errstate(invalid="ignore"):
+        agrees = tensors & case.received & (case.opinions.score <= 1)
+    taken = {golden: _extremes(case, np.flatnonzero(agrees), golden=golden) for golden in (False, True)}
+    made = {
+        golden: _extremes(case, np.flatnonzero(tensors & ~case.received), golden=golden) for golden in (False, True)
+    }
+    behind = False  # the call behind is of one side, and found
+    for pair in np.flatnonzero(forward)[::-1].tolist():  # what is taken is made before
+        golden = bool(case.pairs.target[pair] < 0)
+        found[pair] = lone[pair] and _is_constant(case, pair, taken[golden], made[golden], golden=golden, behind=behind)
+        if found[pair]:
+            taken[golden] |= _extremes(case, case.inputs_of(pair), golden=golden)
+        behind = bool(found[pair])
+    return found
+
+
+def _is_constant(case: Case, pair: int, taken: _Extremes, made: _Extremes, *, golden: bool, behind: bool) -> bool:
+    results = _extremes(case, case.outputs_of(pair), golden=golden)
+    given = _extremes(case, case.inputs_of(pair), golden=golden)
+    return bool(results) and (behind or results <= taken) and not given & made
 
 
 def _holds_calls(case: Case) -> Bool:
@@ -149,12 +217,37 @@ def _gives_back(case: Case, pair: int) -> bool:
     return bool(made) and made <= _contents(case, case.inputs_of(pair), golden=golden)
 
 
-def _contents(case: Case, rows: Int64, *, golden: bool) -> set[tuple[int, bytes]]:
-    """Sizes and statistics of the tensors among these item pairs, as one side stored them."""
+_Extremes = set[tuple[int, bytes, bytes]]
+
+
+def _extremes(case: Case, rows: Int64, *, golden: bool) -> _Extremes:
+    """Sizes and extremes of the tensors among these item pairs, as one side stored them: what a tensor keeps in any order of its
+    elements, while the rounding of its mean and norm does not."""
     context = case.context
     stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
-    tensors = rows[(context.kind[rows] == Kind.TENSOR) & (state[rows] == State.FINITE).all(axis=1)]
-    return {(int(context.elements[row]), stats[row].tobytes()) for row in tensors.tolist()}
+    ends = [MAX, MIN]
+    known = (state[rows][:, ends] != State.ABSENT).all(axis=1)
+    tensors = rows[(context.kind[rows] == Kind.TENSOR) & known]
+    states = state[tensors][:, ends]
+    held = np.where(states == State.FINITE, stats[tensors][:, ends], 0.0)
+    return {
+        (int(context.elements[row]), own.tobytes(), form.tobytes())
+        for row, own, form in zip(tensors.tolist(), held, states, strict=True)
+    }
+
+
+def _contents(case: Case, rows: Int64, *, golden: bool, finite: bool = True) -> set[tuple[int, bytes, bytes]]:
+    """Sizes and statistics of the tensors among these item pairs, as one side stored them. finite: only of those that hold no NaN
+    and no infinity; a mask of the lowest numbers has an infinite norm"""
+    context = case.context
+    stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
+    known = state[rows] == State.FINITE if finite else state[rows] != State.ABSENT
+    tensors = rows[(context.kind[rows] == Kind.TENSOR) & known.all(axis=1)]
+    held = np.where(state[tensors] == State.FINITE, stats[tensors], 0.0)
+    return {
+        (int(context.elements[row]), own.tobytes(), state[row].tobytes())
+        for row, own in zip(tensors.tolist(), held, strict=True)
+    }
 
 
 def _one_sided_exact(case: Case) -> Bool:
