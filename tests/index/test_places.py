@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from dumpscope.domain.precheck import Alone
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError
-from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
+from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit, get_comparison
 from dumpscope.index.dump_queries.nodes import get_node, list_nodes
+from dumpscope.index.dump_queries.prechecks import put_prechecks
 from dumpscope.index.dumps.catalogue import StoredRank, find_rank, list_dumps
+from dumpscope.index.pair_queries.filter_counts import filter_counts
+from dumpscope.index.pair_queries.item_pairs import list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, Sort, list_node_pairs
 from dumpscope.index.pair_queries.notes import put_note
@@ -101,15 +105,33 @@ def _with_stamp(unit: StoredUnit, stamp: str | None) -> StoredUnit:
     return StoredUnit(**{name: getattr(unit, name) for name in StoredUnit.__slots__} | {"stamp": stamp})
 
 
-def test_a_list_by_notes_follows_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("q", ["note:any", "alone:fail"])
+def test_a_list_by_notes_or_by_what_ran_alone_follows_them(tmp_path: Path, q: str) -> None:
     database = open_empty("sqlite", tmp_path)
     try:
         comparison, _unit_id, unit = store_pair(database, nodes=30)
         place = _with_stamp(find_unit(database, comparison, None, None), "done")
-        wanted = NodeFilter(q="note:any")
-        assert node_pairs_at(database, place, 0, filters=wanted).total == 0
-        put_note(database, comparison, unit.target.nodes.names[7], "known", "")
-        assert [row.pair for row in node_pairs_at(database, place, 0, filters=wanted).rows] == [7]
+        wanted, name = NodeFilter(q=q), unit.target.nodes.names[7]
+
+        def found() -> tuple[list[int], int, int]:
+            listed = node_pairs_at(database, place, 0, filters=wanted)
+            items = list_item_pairs(database, place, filters=wanted, sort="-score")
+            counted = filter_counts(database, place, wanted)
+            assert listed.total == sum(counted.verdicts.values())
+            return [row.pair for row in listed.rows], items.total, listed.total
+
+        assert found() == ([], 0, 0)
+        if q == "note:any":
+            put_note(database, comparison, name, "known", "")
+        else:
+            target = get_comparison(database, comparison).target
+            alone = Alone(
+                word="fail", device="cpu", here=None, recorded=None, made_up=False, after_forward=False, reason=""
+            )
+            put_prechecks(database, target, [(place.step, place.rank, name, alone)])
+        numbers, items, total = found()
+        assert (numbers, total) == ([7], 1)
+        assert items == int((unit.items.pair == 7).sum())
     finally:
         database.close()
 

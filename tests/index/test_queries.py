@@ -371,7 +371,7 @@ def test_rows_are_found_when_keys_have_left_thirty_two_bits(
     for q in ("order:3..7", "err>=0", "kind:api", "note:any"):
         list_node_pairs(database, unit, filters=NodeFilter(q=q, api="linear"))
     assert list_item_pairs(database, unit, filters=NodeFilter(q=name)).rows
-    assert node_flow(database, unit, name, [unit]).node.name == name
+    assert node_flow(database, unit, name).node.name == name
     assert comparison_reveal(database, unit, name)
 
 

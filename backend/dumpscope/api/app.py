@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -107,7 +107,6 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
 def _routes() -> tuple[BaseRoute, ...]:
     """The routes of every application of this process. None knows its settings: a request brings what it needs (`state`)."""
     holder = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, default_response_class=StrictJSON)
-    api = APIRouter(prefix="/api", responses=error_body.RESPONSES)
     for module in (
         health,
         metrics,
@@ -139,8 +138,9 @@ def _routes() -> tuple[BaseRoute, ...]:
         webhooks,
         api_docs,
     ):
-        api.include_router(module.router)
-    holder.include_router(api)
+        holder.include_router(
+            module.router, prefix="/api", responses=error_body.RESPONSES
+        )  # each level is searched again
     holder.include_router(pages.router)
     return tuple(holder.router.routes)
 

@@ -56,7 +56,7 @@ def words(values: list[str]) -> tuple[str, ...]:
     return tuple(part for value in values for part in value.split(",") if part)
 
 
-def _node_filter(
+async def _node_filter(  # no coroutine would be called in a thread
     verdict: Verdicts = [],  # noqa: B006  (FastAPI copies defaults)
     classes: Classes = [],  # noqa: B006
     leftover: Leftovers = [],  # noqa: B006

@@ -61,7 +61,9 @@ class State:
             job = self.jobs.get(job_id)
 
 
-def _state(request: Request) -> State:
+async def _state(
+    request: Request,
+) -> State:  # no coroutine would be called in a thread, which costs more than all it does
     return cast(State, request.app.state.shared)
 
 

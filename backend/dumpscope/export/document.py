@@ -37,7 +37,7 @@ def wire(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): wire(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [wire(one) for one in value]
+        return [one if (type(one) is float and math.isfinite(one)) or type(one) is str else wire(one) for one in value]
     return wire(value.item())  # a numpy scalar
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -66,19 +67,34 @@ def sentence(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -
 
 def describe_verdict(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
     """Why this item got its verdict."""
+    return describe_verdicts(context, facts, opinions, [row])[0]
+
+
+def describe_verdicts(
+    context: Context, facts: Facts, opinions: ItemOpinions, rows: Sequence[int]
+) -> list[list[Phrase]]:
+    """Why each of these items got its verdict."""
+    equal = how_equal(context, facts, np.array(rows, np.int64)).tolist()
+    return [
+        _describe_row(context, facts, opinions, row, EQUAL_WORDS[how]) for row, how in zip(rows, equal, strict=True)
+    ]
+
+
+def _describe_row(context: Context, facts: Facts, opinions: ItemOpinions, row: int, equal: str) -> list[Phrase]:
+    """equal: of EQUAL_WORDS, where it is equal"""
     rule = VERDICT_RULES[opinions.rule[row]]
     score = opinions.score[row]
     if row in facts.errors and rule not in ("X-3", "X-5"):
-        rest = [] if rule == "X-4" else _describe(context, facts, opinions, row, rule, score)
+        rest = [] if rule == "X-4" else _describe(context, facts, opinions, row, rule, score, equal)
         return [*rest, phrase("item.unread_tensor", error=as_value(facts.errors[row]))]
-    return _describe(context, facts, opinions, row, rule, score)
+    return _describe(context, facts, opinions, row, rule, score, equal)
 
 
 def _describe(
-    context: Context, facts: Facts, opinions: ItemOpinions, row: int, rule: str, score: float
+    context: Context, facts: Facts, opinions: ItemOpinions, row: int, rule: str, score: float, equal: str
 ) -> list[Phrase]:
     if rule == "E-1":
-        return [phrase(f"item.{EQUAL_WORDS[how_equal(context, facts, np.array([row]))[0]]}")]
+        return [phrase(f"item.{equal}")]
     if rule in ("R-1", "R-2"):
         return describe_distances(facts, opinions, row) or [phrase(f"rule.{rule}")]
     measured = facts.unequal[row] >= 0 or facts.metric_state("max_abs")[row] != State.ABSENT

@@ -27,6 +27,7 @@ from dumpscope.index.store.codec import capped_problems, column_values, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show, unused_ranks
 from dumpscope.index.store.page import Order, Seek, list_key, order_page
+from dumpscope.index.store.prepared import Prepared, number_named, text_named
 from dumpscope.index.store.recent import Recent
 from dumpscope.texts import say
 
@@ -157,13 +158,19 @@ def edit_options(database: Database, comparison_id: str, change: Callable[[Optio
 def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:
     """Raises NotFoundError."""
     with database.read() as connection:
-        row = connection.execute(_select().where(tables.comparison.c.id == comparison_id)).one_or_none()
+        row = _one_comparison().one(connection, comparison=comparison_id)
     if row is None:
         raise NotFoundError(
             say("index.no_comparison", comparison_id=f"{comparison_id!r}"),
             hint=say("index.get_api_comparisons_lists_them"),
         )
     return _row(row)
+
+
+def origins_of(database: Database, comparison_id: str) -> list[Origin]:
+    """The origins of a comparison, none while it has no answer. Raises NotFoundError."""
+    answer = get_comparison(database, comparison_id).answer
+    return [] if answer is None else answer.origins
 
 
 def list_comparisons(
@@ -249,20 +256,51 @@ def stranded_comparisons(database: Database) -> list[str]:
 def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
     """Units of a comparison by step and rank."""
     with database.read() as connection:
-        return [_unit(comparison_id, row) for row in connection.execute(_select_units(comparison_id))]
+        return [_unit(row) for row in _UNITS.rows(connection, comparison=comparison_id)]
 
 
-def _select_units(comparison_id: str) -> Select[Any]:
-    unit = tables.unit.c
+def units_beside(connection: Connection, unit: StoredUnit) -> list[StoredUnit]:
+    """Units of the same comparison and step, by rank; itself among them."""
+    return [_unit(row) for row in _UNITS_BESIDE.rows(connection, unit=unit.id)]
+
+
+def _select_units() -> Select[Any]:
+    columns = [column for column in tables.unit.c if column.name not in ("comparison", "problems")]
     return (
-        select(tables.unit, tables.comparison.c.job, tables.comparison.c.status)
-        .join(tables.comparison, tables.comparison.c.serial == unit.comparison)
-        .where(tables.comparison.c.id == comparison_id)
-        .order_by(unit.step, unit.rank)
+        select(
+            *columns, tables.comparison.c.id.label("comparison_id"), tables.comparison.c.job, tables.comparison.c.status
+        )
+        .join(tables.comparison, tables.comparison.c.serial == tables.unit.c.comparison)
+        .order_by(tables.unit.c.step, tables.unit.c.rank)
     )
 
 
-def _unit(comparison_id: str, row: Any) -> StoredUnit:
+def _units_where(*where: ColumnElement[bool], limit: int | None = None) -> Prepared:
+    return Prepared(_select_units().where(*where).limit(limit))
+
+
+def _units_beside() -> Prepared:
+    own = tables.unit.alias()
+    same = (tables.unit.c.comparison == own.c.comparison, tables.unit.c.step == own.c.step)
+    return _units_where(own.c.id == number_named("unit"), *same)
+
+
+_OF_COMPARISON: Final = tables.comparison.c.id == text_named("comparison")
+_OF_STEP: Final = tables.unit.c.step == number_named("step")
+_OF_RANK: Final = tables.unit.c.rank == number_named("rank")
+_UNITS: Final = _units_where(_OF_COMPARISON)
+_UNITS_BESIDE: Final = _units_beside()
+_UNIT_OF_KEY: Final = _units_where(_OF_COMPARISON, tables.unit.c.id == number_named("unit"))
+_FIRST_UNIT: Final = {
+    (False, False): _units_where(_OF_COMPARISON, limit=1),
+    (True, False): _units_where(_OF_COMPARISON, _OF_STEP, limit=1),
+    (False, True): _units_where(_OF_COMPARISON, _OF_RANK, limit=1),
+    (True, True): _units_where(_OF_COMPARISON, _OF_STEP, _OF_RANK, limit=1),
+}
+"""By whether a step and whether a rank is asked for."""
+
+
+def _unit(row: Any) -> StoredUnit:
     return StoredUnit(
         id=row.id,
         step=row.step,
@@ -276,22 +314,19 @@ def _unit(comparison_id: str, row: Any) -> StoredUnit:
         backward=row.backward,
         verdict=VERDICT_WORDS[row.verdict],
         counts=json.loads(row.counts),
-        stamp=f"{comparison_id}:{row.job}" if row.status == "done" else None,
+        stamp=f"{row.comparison_id}:{row.job}" if row.status == "done" else None,
         calls=row.calls,
     )
 
 
 def find_unit(database: Database, comparison_id: str, step: int | None, rank: int | None) -> StoredUnit:
     """The unit asked for, the first one where a number is left out; raises NotFoundError that lists what there is."""
-    wanted = _select_units(comparison_id).limit(1)
-    if step is not None:
-        wanted = wanted.where(tables.unit.c.step == step)
-    if rank is not None:
-        wanted = wanted.where(tables.unit.c.rank == rank)
+    given = {name: value for name, value in (("step", step), ("rank", rank)) if value is not None}
+    wanted = _FIRST_UNIT["step" in given, "rank" in given]
     with database.read() as connection:
-        found = connection.execute(wanted).one_or_none()
+        found = wanted.one(connection, comparison=comparison_id, **given)
     if found is not None:
-        return _unit(comparison_id, found)
+        return _unit(found)
     units = stored_units(database, comparison_id)
     if not units:
         get_comparison(database, comparison_id)
@@ -300,6 +335,12 @@ def find_unit(database: Database, comparison_id: str, step: int | None, rank: in
     raise NotFoundError(
         say("index.comparison_has_no", unit_word=unit_word(step, rank)), hint=say("index.has", known=known)
     )
+
+
+def unit_at(connection: Connection, comparison_id: str, step: int, rank: int) -> StoredUnit | None:
+    """The unit of this step and rank, None where there is none."""
+    found = _FIRST_UNIT[True, True].one(connection, comparison=comparison_id, step=step, rank=rank)
+    return None if found is None else _unit(found)
 
 
 def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> bytes:
@@ -317,11 +358,10 @@ def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> byt
 
 def unit_of_pair(database: Database, comparison_id: str, pair_id: int) -> StoredUnit:
     """The unit that an item pair's key belongs to; raises NotFoundError."""
-    wanted = _select_units(comparison_id).where(tables.unit.c.id == pair_id >> tables.KEY_BITS)
     with database.read() as connection:
-        found = connection.execute(wanted).one_or_none()
+        found = _UNIT_OF_KEY.one(connection, comparison=comparison_id, unit=pair_id >> tables.KEY_BITS)
     if found is not None:
-        return _unit(comparison_id, found)
+        return _unit(found)
     raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
 
 
@@ -453,6 +493,11 @@ def _select() -> Select[Any]:
         .join(golden, golden.c.serial == tables.comparison.c.golden)
         .outerjoin(reference, reference.c.serial == tables.comparison.c.reference)
     )
+
+
+@cache
+def _one_comparison() -> Prepared:
+    return Prepared(_select().where(_OF_COMPARISON))
 
 
 def _row(row: Any) -> ComparisonRow:

@@ -16,6 +16,7 @@ from dumpscope.domain.records import Float64, Int8, Int64
 from dumpscope.domain.result import Unit
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
+from dumpscope.index.store.prepared import Prepared, some_keys
 
 NODE_COLUMNS: Final = ("target_distance", "golden_distance", "distance_measure", "ratio", "inverse")
 OPINION_COLUMNS: Final = ("golden_score", "measure", "ratio", "inverse")
@@ -113,10 +114,12 @@ def item_standing(row: Any) -> Standing | None:
     )
 
 
+_SOME: Final = Prepared(select(tables.distance).where(tables.distance.c.id.in_(some_keys())))
+
+
 def item_distances(connection: Connection, keys: Sequence[int]) -> dict[int, Any]:
     """Rows of `distance` by key."""
-    found = connection.execute(select(tables.distance).where(tables.distance.c.id.in_(keys)))
-    return {row.id: row for row in found}
+    return {row.id: row for row in _SOME.among(connection, keys)}
 
 
 def has_distances(database: Database, unit: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
@@ -16,6 +16,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
+from dumpscope.index.store.prepared import Prepared, number_named, text_named
 from dumpscope.index.store.texts import stacks_by_id
 from dumpscope.index.trees.row_numbers import KEPT_NUMBERS, Numbers, numbers_of, position_of
 from dumpscope.index.trees.tree_levels import entry_names
@@ -113,13 +114,27 @@ def list_nodes(
     return Page(rows=kept_rows, keys=[(row.ordinal,) for row in kept_rows], more=more, total=total, start=start)
 
 
+_ENTRY: Final = tables.entry.c
+_OF_RANK: Final = _ENTRY.id.between(number_named("first"), number_named("last"))
+_NAMED: Final = Prepared(select(tables.entry).where(_ENTRY.name == text_named("name"), _OF_RANK).limit(1))
+_LABELLED: Final = _ENTRY.label == number_named("label")
+_SAME_CALL: Final = _ENTRY.call.is_not_distinct_from(number_named("call"))
+_STACK: Final = Prepared(
+    select(_ENTRY.stack).where(_OF_RANK, _LABELLED, _SAME_CALL, _ENTRY.stack.is_not(None)).limit(1)
+)
+_SIBLINGS: Final = Prepared(
+    select(_ENTRY.name)
+    .where(_OF_RANK, _LABELLED, _ENTRY.id != number_named("own"))
+    .where(_SAME_CALL | (_ENTRY.kind == int(NodeKind.GRADIENT)))
+    .order_by(_ENTRY.id)
+    .limit(20)
+)
+
+
 def find_entry(connection: Connection, rank: StoredRank, name: str) -> Any:
     """Database row of the node of this name; raises NotFoundError."""
-    entry = tables.entry.c
     first, _last = tables.key_range(rank.id)
-    dumped = entry.id.between(first, first + rank.nodes - 1)
-    wanted = select(tables.entry).where(entry.name == storable([name])[0], dumped).limit(1)
-    row = connection.execute(wanted).one_or_none()
+    row = _NAMED.one(connection, name=storable([name])[0], first=first, last=first + rank.nodes - 1)
     if row is None:
         raise NotFoundError(say("index.no_node_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))
     return row
@@ -165,19 +180,8 @@ def node_stack(connection: Connection, rank: int, row: Any) -> list[str]:
     """Frames of an entry, innermost first; of its forward call where a backward node has none of its own."""
     stack = row.stack
     if stack is None and row.label is not None:
-        entry = tables.entry.c
         first, last = tables.key_range(rank)
-        same = (
-            select(entry.stack)
-            .where(
-                entry.id.between(first, last),
-                entry.label == row.label,
-                entry.call == row.call,
-                entry.stack.is_not(None),
-            )
-            .limit(1)
-        )
-        stack = connection.execute(same).scalar()
+        stack = _STACK.value(connection, first=first, last=last, label=row.label, call=row.call)
     return list(stacks_by_id(connection, [stack]).get(stack, ())) if stack is not None else []
 
 
@@ -185,13 +189,5 @@ def siblings(connection: Connection, rank: int, row: Any) -> list[str]:
     """Names of the same call in the other direction and of its module's gradients."""
     if row.label is None:
         return []
-    entry = tables.entry.c
     first, last = tables.key_range(rank)
-    same = (
-        select(entry.name)
-        .where(entry.id.between(first, last), entry.label == row.label, entry.id != row.id)
-        .where((entry.call == row.call) | (entry.kind == NodeKind.GRADIENT))
-        .order_by(entry.id)
-        .limit(20)
-    )
-    return list(connection.execute(same).scalars())
+    return _SIBLINGS.column(connection, first=first, last=last, label=row.label, call=row.call, own=row.id)

@@ -20,6 +20,7 @@ from dumpscope.index.dumps.leaves import Leaf, leaves, leaves_of
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.item_blocks import take_rows
+from dumpscope.index.store.prepared import Prepared, some_keys
 from dumpscope.texts import say
 
 OUTPUTS: Final = (Role.OUTPUT, Role.GRADIENT, Role.DEBUG)
@@ -48,14 +49,18 @@ def largest_magnitude(high: float | None, low: float | None) -> float | None:
     return next((one for one in sizes if math.isnan(one)), max(sizes, default=None))
 
 
+_ENTRY: Final = tables.entry.c
+_ITEMS: Final = Prepared(
+    select(_ENTRY.first_item, _ENTRY.item_count).where(_ENTRY.id.in_(some_keys()), _ENTRY.item_count > 0)
+)
+
+
 def first_outputs(connection: Connection, rank: int, nodes: Iterable[int]) -> dict[int, Leaf]:
     """The first output tensor of each of these nodes (numbers of entries) that has one."""
-    entry = tables.entry.c
     keys = [tables.key(rank, node) for node in nodes]
     if not keys:
         return {}
-    own = select(entry.first_item, entry.item_count).where(entry.id.in_(keys), entry.item_count > 0)
-    numbers = [number for start, count in connection.execute(own) for number in range(start, start + count)]
+    numbers = [number for start, count in _ITEMS.among(connection, keys) for number in range(start, start + count)]
     items = some_items(connection, rank, numbers)
     outputs = np.flatnonzero(np.isin(items.role, OUTPUTS) & (items.kind == Kind.TENSOR))
     whose, first = np.unique(items.node[outputs], return_index=True)

@@ -18,6 +18,7 @@ from dumpscope.index.dumps.catalogue import StoredRank, stored_ranks
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable, to_json
 from dumpscope.index.store.database import Database, insert
+from dumpscope.index.store.prepared import Prepared, some_keys
 from dumpscope.index.trees.trees import address, shared_names
 from dumpscope.texts import say
 
@@ -154,11 +155,13 @@ def rank_standing(database: Database, rank: StoredRank) -> Standing:
         return _standing(connection, [rank.id])
 
 
+_WORDS: Final = Prepared(select(_ROW.id, _ROW.word).where(_ROW.id.in_(some_keys())))
+
+
 def words_of_nodes(connection: Connection, rank: int, nodes: Iterable[int]) -> dict[int, str]:
     """Word of each of these nodes that has a result."""
     keys = [tables.key(rank, node) for node in nodes]
-    rows = connection.execute(select(_ROW.id, _ROW.word).where(_ROW.id.in_(keys)))
-    return {key & tables.NUMBER_MASK: WORDS[word] for key, word in rows}
+    return {key & tables.NUMBER_MASK: WORDS[word] for key, word in _WORDS.among(connection, keys)}
 
 
 def failing_calls(connection: Connection, unit: StoredUnit) -> list[Failing]:

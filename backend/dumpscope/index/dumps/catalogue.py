@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert as insert_row, or_, select, update
 
@@ -18,6 +18,7 @@ from dumpscope.index.store.codec import column_values, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, hide, remove
 from dumpscope.index.store.page import Order, Seek, list_key, order_page
+from dumpscope.index.store.prepared import Prepared, number_named, text_named
 from dumpscope.texts import say
 
 JOINED = "joined"
@@ -107,10 +108,13 @@ def change_dump(database: Database, dump_id: str, **values: Any) -> None:
         connection.execute(update(tables.dump).where(tables.dump.c.id == dump_id).values(**column_values(values)))
 
 
+_DUMP: Final = Prepared(select(tables.dump).where(tables.dump.c.id == text_named("dump")))
+
+
 def get_dump(database: Database, dump_id: str) -> DumpRow:
     """Raises NotFoundError."""
     with database.read() as connection:
-        row = connection.execute(select(tables.dump).where(tables.dump.c.id == dump_id)).one_or_none()
+        row = _DUMP.one(connection, dump=dump_id)
         watch = watches_of(connection, [row.serial]) if row is not None else {}
     if row is None:
         raise NotFoundError(say("index.no_dump", dump_id=f"{dump_id!r}"), hint=say("index.get_api_dumps_lists_them"))
@@ -206,27 +210,40 @@ def stranded_dumps(database: Database) -> list[DumpRow]:
 
 def stored_ranks(database: Database, dump_id: str) -> list[StoredRank]:
     """Ranks of a dump by step and rank."""
-    rank = tables.rank_dump.c
-    statement = (
-        select(tables.rank_dump)
-        .join(tables.dump, tables.dump.c.serial == rank.dump)
-        .where(tables.dump.c.id == dump_id)
-        .order_by(rank.step, rank.rank)
-    )
     with database.read() as connection:
-        return [
-            StoredRank(
-                id=row.id,
-                dump=dump_id,
-                step=row.step,
-                rank=row.rank,
-                nodes=row.nodes,
-                items=row.items,
-                inferred=bool(row.inferred),
-                folder=json.loads(row.place)["folder"],
-            )
-            for row in connection.execute(statement)
-        ]
+        return [_stored_rank(dump_id, row) for row in _RANKS.rows(connection, dump=dump_id)]
+
+
+def _stored_rank(dump_id: str, row: Any) -> StoredRank:
+    return StoredRank(
+        id=row.id,
+        dump=dump_id,
+        step=row.step,
+        rank=row.rank,
+        nodes=row.nodes,
+        items=row.items,
+        inferred=bool(row.inferred),
+        folder=json.loads(row.place)["folder"],
+    )
+
+
+_RANK: Final = tables.rank_dump.c
+_SELECT_RANKS: Final = (
+    select(_RANK.id, _RANK.step, _RANK.rank, _RANK.nodes, _RANK["items"], _RANK.inferred, _RANK.place)
+    .join(tables.dump, tables.dump.c.serial == _RANK.dump)
+    .where(tables.dump.c.id == text_named("dump"))
+    .order_by(_RANK.step, _RANK.rank)
+)
+_RANKS: Final = Prepared(_SELECT_RANKS)
+_OF_STEP: Final = _RANK.step == number_named("step")
+_OF_RANK: Final = _RANK.rank == number_named("rank")
+_FIRST_RANK: Final = {
+    (False, False): Prepared(_SELECT_RANKS.limit(1)),
+    (True, False): Prepared(_SELECT_RANKS.where(_OF_STEP).limit(1)),
+    (False, True): Prepared(_SELECT_RANKS.where(_OF_RANK).limit(1)),
+    (True, True): Prepared(_SELECT_RANKS.where(_OF_STEP, _OF_RANK).limit(1)),
+}
+"""By whether a step and whether a rank is asked for."""
 
 
 def rank_totals(database: Database, dump_id: str) -> Totals:
@@ -250,10 +267,12 @@ def rank_totals(database: Database, dump_id: str) -> Totals:
 
 def find_rank(database: Database, dump_id: str, step: int | None, rank: int | None) -> StoredRank:
     """The rank asked for, the first one where a number is left out; raises NotFoundError that lists what there is."""
+    given = {name: value for name, value in (("step", step), ("rank", rank)) if value is not None}
+    with database.read() as connection:
+        found = _FIRST_RANK["step" in given, "rank" in given].one(connection, dump=dump_id, **given)
+    if found is not None:
+        return _stored_rank(dump_id, found)
     there = stored_ranks(database, dump_id)
-    for stored in there:
-        if step in (None, stored.step) and rank in (None, stored.rank):
-            return stored
     raise NotFoundError(
         say("index.dump_has_no", unit_word=unit_word(step, rank)) if there else say("api.dump_has_no_ranks_yet"),
         hint=_known(there) if there else say("api.wait_ingest_job"),

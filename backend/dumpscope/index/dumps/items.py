@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import Connection
 
-from dumpscope.domain.records import RankDump, derived_name
+from dumpscope.domain.records import STATISTICS, RankDump, derived_name
 from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, distinct, numbers, storable, to_json, unpack_states
 from dumpscope.index.store.database import fetch_among, fetch_columns
 from dumpscope.index.store.item_blocks import (
     BLOCK,
+    TEXTS,
     Coded,
     ItemColumns,
     finite_only,
@@ -79,6 +81,8 @@ def all_items(connection: Connection, rank: int) -> ItemColumns:
 def some_items(connection: Connection, rank: int, wanted: Iterable[int]) -> ItemColumns:
     """Those of these numbers that there are, by number."""
     asked = np.unique(np.fromiter(wanted, np.int64))
+    if not len(asked):
+        return _no_items()
     keys = [tables.key(rank, start) for start in np.unique(asked - asked % BLOCK).tolist()]
     blocks = sorted(fetch_among(connection, tables.item_block, ("id", "columns"), "id", keys))
     if blocks:
@@ -86,6 +90,22 @@ def some_items(connection: Connection, rank: int, wanted: Iterable[int]) -> Item
     keys = [tables.key(rank, number) for number in asked.tolist()]
     rows = sorted(fetch_among(connection, tables.item, _ROW, "id", keys))
     return _from_rows(connection, list(zip(*rows, strict=True)))
+
+
+@cache
+def _no_items() -> ItemColumns:
+    none = np.empty(0, np.int8)
+    coded = {name: Coded(codes=none.astype(np.int32), texts=[]) for name in TEXTS}
+    return ItemColumns(
+        number=none.astype(np.int64),
+        node=none.astype(np.int32),
+        role=none,
+        kind=none,
+        stats=np.empty((0, len(STATISTICS))),
+        states=np.empty((0, len(STATISTICS)), np.uint8),
+        requires_grad=none,
+        **coded,
+    )
 
 
 def gone_rank() -> NotFoundError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -13,6 +14,11 @@ from dumpscope.index.dumps.items import gone_rank, some_items
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, with_states
 from dumpscope.index.store.item_blocks import ItemColumns
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
+
+_ENTRY: Final = tables.entry.c
+_NAMES: Final = Prepared(select(_ENTRY.id, _ENTRY.name).where(_ENTRY.id.in_(some_keys())))
+_WIDE: Final = Prepared(select(tables.rank_dump.c.wide).where(tables.rank_dump.c.id == number_named("rank")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,8 @@ class Leaf:
 def leaves(connection: Connection, rank: int, numbers: Iterable[int]) -> dict[int, Leaf]:
     """The records with these item numbers of rank_dump `rank`. Raises NotFoundError where one of them is missing."""
     wanted = set(numbers)
+    if not wanted:
+        return {}
     items = some_items(connection, rank, wanted)
     if len(items) < len(wanted):
         raise gone_rank()
@@ -52,14 +60,20 @@ def leaves_of(connection: Connection, rank: int, items: ItemColumns) -> dict[int
         return {}
     names = _node_names(connection, rank, set(items.node.tolist()))
     wide = _wide(connection, rank)
-    stats = with_states(items.stats, items.states)
+    stats = with_states(items.stats, items.states).tolist()
+    states, nodes = items.states.tolist(), items.node.tolist()
     return {
-        number: _leaf(items, row, names[int(items.node[row])], stats[row].tolist(), wide.get(number, {}))
+        number: _leaf(items, row, names[nodes[row]], stats[row], states[row], wide.get(number, _NO_DIGITS))
         for row, number in enumerate(items.number.tolist())
     }
 
 
-def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: dict[int, int]) -> Leaf:
+_NO_DIGITS: Final[dict[int, int]] = {}
+
+
+def _leaf(
+    items: ItemColumns, row: int, node: str, numbers: list[float], states: list[int], wide: dict[int, int]
+) -> Leaf:
     path = items.path.at(row) or ""
     dtype, shape, data_name = items.dtype.at(row), items.shape.at(row), items.data_name.at(row)
     role, grad, named = int(items.role[row]), int(items.requires_grad[row]), int(items.data_name.codes[row])
@@ -67,7 +81,7 @@ def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: d
     if named < -1:
         data_name = name + DERIVED_SUFFIXES[-2 - named]
     stats = [
-        as_stored(value, int(items.states[row, place]), dtype, wide.get(place)) for place, value in enumerate(numbers)
+        as_stored(value, states[place], dtype, wide.get(place) if wide else None) for place, value in enumerate(numbers)
     ]
     return Leaf(
         node=node,
@@ -86,19 +100,15 @@ def _leaf(items: ItemColumns, row: int, node: str, numbers: list[float], wide: d
 
 
 def _node_names(connection: Connection, rank: int, nodes: set[int]) -> dict[int, str]:
-    entry = tables.entry.c
     keys = [tables.key(rank, node) for node in sorted(nodes)]
-    found: dict[int, str] = {}
-    for start in range(0, len(keys), 900):
-        rows = connection.execute(select(entry.id, entry.name).where(entry.id.in_(keys[start : start + 900])))
-        found.update((row.id & tables.NUMBER_MASK, row.name) for row in rows)
+    found = {row.id & tables.NUMBER_MASK: row.name for row in _NAMES.among(connection, keys)}
     if len(found) < len(keys):
         raise gone_rank()
     return found
 
 
 def _wide(connection: Connection, rank: int) -> dict[int, dict[int, int]]:
-    text = connection.execute(select(tables.rank_dump.c.wide).where(tables.rank_dump.c.id == rank)).scalar()
+    text = _WIDE.value(connection, rank=rank)
     found: dict[int, dict[int, int]] = {}
     for item, statistic, digits in json.loads(text or "[]"):
         found.setdefault(item, {})[statistic] = int(digits, 16)

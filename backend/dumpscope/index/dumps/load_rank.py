@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import Column, Connection, select
@@ -26,6 +26,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, distinct, unpack_producers, with_states
 from dumpscope.index.store.database import Database, fetch_columns
 from dumpscope.index.store.item_blocks import ItemColumns
+from dumpscope.index.store.prepared import Prepared, number_named
 from dumpscope.index.store.texts import stacks_by_id, texts_by_id
 
 
@@ -118,8 +119,15 @@ def stored_run(database: Database, rank_id: int) -> Run | None:
 
 def _column(database: Database, column: Column[Any], rank_id: int) -> str | None:
     with database.read() as connection:
-        found: str | None = connection.execute(select(column).where(tables.rank_dump.c.id == rank_id)).scalar()
+        found: str | None = _COLUMNS[column.name].value(connection, rank=rank_id)
     return found
+
+
+_RANK: Final = tables.rank_dump.c
+_COLUMNS: Final = {
+    column.name: Prepared(select(column).where(_RANK.id == number_named("rank")))
+    for column in (_RANK.header, _RANK.place)
+}
 
 
 def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:
@@ -186,10 +194,13 @@ def _load_items(connection: Connection, row: Any, names: list[str]) -> Items:
     )
 
 
+_MADE: Final = Prepared(select(tables.producers.c.made).where(tables.producers.c.id == number_named("rank")))
+
+
 def stored_producers(connection: Connection, rank: int) -> tuple[Int32, Int32] | None:
     """Per item of rank_dump `rank` the record that the dump names as its producer, and that or the one told by values; None
     where the rank was stored by a version that kept none."""
-    made = connection.execute(select(tables.producers.c.made).where(tables.producers.c.id == tables.key(rank))).scalar()
+    made = _MADE.value(connection, rank=tables.key(rank))
     return None if made is None else unpack_producers(bytes(made))
 
 

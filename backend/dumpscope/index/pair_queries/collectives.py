@@ -14,13 +14,14 @@ from dumpscope.analysis.ranks.collectives import Collective, Part
 from dumpscope.analysis.ranks.messages import Half
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
 from dumpscope.errors import NotFoundError
-from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units
+from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units, units_beside
 from dumpscope.index.pair_queries.node_pairs import word_codes
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, to_json
 from dumpscope.index.store.database import Database, insert
 from dumpscope.index.store.owners import BATCH
 from dumpscope.index.store.page import Page, Seek
+from dumpscope.index.store.prepared import Prepared, number_named
 from dumpscope.texts import say
 
 PARTS: Final = 64
@@ -152,26 +153,30 @@ def list_collectives(
     return Page(rows=page, keys=[(row.id,) for row in page], more=len(rows) > fitting, total=total)
 
 
-def collectives_of(
-    connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, pair: int
-) -> list[CollectiveRow]:
-    """The communications that a node pair takes part in, at most OF_NODE. units: of the comparison"""
-    own = select(_PART.id).where(_PART.unit == unit.id, _PART.node == pair).order_by(_PART.id).limit(OF_NODE)
-    keys = list(connection.execute(own).scalars())
+_PARTS_OF_NODE: Final = Prepared(
+    select(_PART.id)
+    .where(_PART.unit == number_named("unit"), _PART.node == number_named("node"))
+    .order_by(_PART.id)
+    .limit(OF_NODE)
+)
+
+
+def collectives_of(connection: Connection, unit: StoredUnit, pair: int) -> list[CollectiveRow]:
+    """The communications that a node pair takes part in, at most OF_NODE."""
+    keys = _PARTS_OF_NODE.column(connection, unit=unit.id, node=pair)
     if not keys:
         return []
     inside = or_(*(and_(_ONE.first_part <= key, _ONE.first_part + _ONE.part_count > key) for key in keys))
     near = _ONE.id.between(*tables.key_range(keys[0] >> tables.KEY_BITS))
     rows = connection.execute(select(tables.collective).where(near, inside).order_by(_ONE.id)).all()
-    return _rows(connection, [one for one in units if one.step == unit.step], rows)
+    return _rows(connection, units_beside(connection, unit), rows)
 
 
-def sender(
-    connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, pair: int
-) -> tuple[StoredUnit, int] | None:
-    """Who fed a communication call with what differs: the first other rank's unit and node pair. units: of the comparison"""
-    ranks = {one.rank: one for one in units if one.step == unit.step}
-    for row in collectives_of(connection, units, unit, pair):
+def sender(connection: Connection, unit: StoredUnit, pair: int) -> tuple[StoredUnit, int] | None:
+    """Who fed a communication call with what differs: the first other rank's unit and node pair."""
+    found = collectives_of(connection, unit, pair)
+    ranks = {one.rank: one for one in units_beside(connection, unit)} if found else {}
+    for row in found:
         own = [part for part in row.parts if part.rank == unit.rank and part.pair == pair]
         if not any(part.took is not None and part.took.verdict in _BAD for part in own):
             continue

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, select
 
 from dumpscope.analysis.unit.case import RECEIVED
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
@@ -22,10 +22,12 @@ from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.dumps.load_rank import stored_producers
 from dumpscope.index.pair_queries.collectives import sender
 from dumpscope.index.pair_queries.difference_sources import Source, find_source
-from dumpscope.index.pair_queries.node_pairs import NodePairRow, item_range, node_pair_rows, one_node_pair
+from dumpscope.index.pair_queries.node_pairs import NodePairRow, item_range, names_of, node_pair_rows, one_node_pair
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, unpack_makers
-from dumpscope.index.store.database import CHUNK, Database
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
+from dumpscope.index.store.recent import Recent
 from dumpscope.texts import say
 
 Untold = Literal["not_dumped", "constant", "unstored", "golden_only"]
@@ -43,7 +45,16 @@ OUTPUTS: Final = 300
 
 Identity = tuple[object, ...]
 
+KEPT: Final = 4
+"""Units whose wires are kept; one of 100 000 calls takes some 8 MB."""
+
 _PAIR: Final = tables.item_pair.c
+_ITEMS: Final = Prepared(
+    select(_PAIR.id, _PAIR.node, _PAIR.target, _PAIR.golden, _PAIR.verdict, _PAIR.severity)
+    .where(_PAIR.id.in_(some_keys()))
+    .order_by(_PAIR.id)
+)
+_MAKERS: Final = Prepared(select(tables.flow.c.makers).where(tables.flow.c.id == number_named("unit")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +99,16 @@ class NodeFlow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wires:
-    """Per item pair its node pair, and the node pair that made its tensor (-1: nothing tells); see `analysis.makers.Trace`."""
+class Wires:
+    """Per item pair its node pair, and the node pair that made its tensor (-1: nothing tells); see `analysis.makers.Trace`.
+
+    named: of each of the target's records the one that the dump names as its producer, -1 where it names none
+    """
 
     pair: Int32
     received: Int32
     handed: Int32
+    named: Int32
 
     def maker(self, key: int) -> int:
         number = key & tables.NUMBER_MASK
@@ -105,6 +120,9 @@ class _Wires:
         makers = np.unique(np.append(self.handed[first:beyond], node))
         found: Int64 = np.flatnonzero(np.isin(self.received, makers[makers >= 0]) & (self.pair > node))
         return found
+
+
+_RECENT: Final[Recent[tuple[str, str], Wires | None]] = Recent(KEPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,20 +152,17 @@ class Tensor:
         return same[0] if same else None
 
 
-def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[StoredUnit] = ()) -> NodeFlow:
-    """units: all of the comparison, to follow what other ranks sent.
-
-    Raises NotFoundError for an unknown node, ConflictError where the result was stored before data flow was kept."""
+def node_flow(database: Database, unit: StoredUnit, name: str) -> NodeFlow:
+    """Raises NotFoundError for an unknown node, ConflictError where the result was stored before data flow was kept."""
     with database.read() as connection:
         node = one_node_pair(connection, unit, name)
-        wires = _wires(connection, unit)
+        wires = wires_of(connection, unit)
         if wires is None:
             raise ConflictError(
                 say("index.result_stored_by_older_version_without"),
                 hint=say("index.judge_again_set_policy_once_more"),
             )
-        known = stored_producers(connection, unit.target)
-        named = np.full(len(wires.pair), -1, np.int32) if known is None else known[0]
+        named = wires.named
         own = tensors(connection, unit, keys_of(connection, unit, node.pair), named)
         inputs = [tensor for tensor in own if tensor.role in RECEIVED]
         inputs.sort(key=lambda tensor: (-tensor.verdict, -tensor.severity))
@@ -160,7 +175,7 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
             input_count=len(inputs),
             consumers=_consumers(connection, unit, readers[:EXAMINED] + tables.key(unit.id), outputs, named),
             consumer_count=len(readers),
-            source=source_on_other_rank(connection, units, unit, node)
+            source=source_on_other_rank(connection, unit, node)
             or find_source(
                 connection,
                 unit,
@@ -172,13 +187,11 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
         )
 
 
-def source_on_other_rank(
-    connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, node: NodePairRow
-) -> Source | None:
+def source_on_other_rank(connection: Connection, unit: StoredUnit, node: NodePairRow) -> Source | None:
     """What a communication call received from another rank, where its own inputs agree."""
     if node.cls in (CLASS_WORDS[Class.ORIGIN], CLASS_WORDS[Class.NONFINITE]) or not node.name.startswith(PREFIX):
         return None
-    found = sender(connection, units, unit, node.pair)
+    found = sender(connection, unit, node.pair)
     if found is None:
         return None
     other, pair = found
@@ -188,26 +201,32 @@ def source_on_other_rank(
 
 def producers(connection: Connection, unit: StoredUnit, keys: Sequence[int]) -> dict[int, str]:
     """Item pair key -> name of the node that made its tensor; those of which nothing tells it are left out."""
-    wires = _wires(connection, unit)
+    wires = wires_of(connection, unit)
     if wires is None:
         return {}
     makers = {key: wires.maker(key) for key in keys}
-    nodes = sorted({tables.key(unit.id, maker) for maker in makers.values() if maker >= 0})
-    node = tables.node_pair.c
-    names = _by_key(connection, select(node.id, node.name), node.id, nodes)
-    return {key: names[tables.key(unit.id, maker)].name for key, maker in makers.items() if maker >= 0}
+    names = names_of(connection, {tables.key(unit.id, maker) for maker in makers.values() if maker >= 0})
+    return {key: names[tables.key(unit.id, maker)] for key, maker in makers.items() if maker >= 0}
 
 
-def _wires(connection: Connection, unit: StoredUnit) -> _Wires | None:
-    packed = connection.execute(select(tables.flow.c.makers).where(tables.flow.c.id == tables.key(unit.id))).scalar()
-    if packed is None:
-        return None
-    pair, received, handed = unpack_makers(bytes(packed))
-    return _Wires(pair=pair, received=received, handed=handed)
+def wires_of(connection: Connection, unit: StoredUnit) -> Wires | None:
+    """Read once per judgement of a comparison that is done; None where the result was stored before data flow was kept."""
+    key = None if unit.stamp is None else (str(connection.engine.url), f"{unit.stamp}:{unit.id}")
+
+    def load() -> Wires | None:
+        packed = _MAKERS.value(connection, unit=tables.key(unit.id))
+        if packed is None:
+            return None
+        pair, received, handed = unpack_makers(bytes(packed))
+        known = stored_producers(connection, unit.target)
+        named = np.full(len(pair), -1, np.int32) if known is None else known[0]
+        return Wires(pair=pair, received=received, handed=handed, named=named)
+
+    return _RECENT.get(key, load)
 
 
 def _inputs(
-    connection: Connection, unit: StoredUnit, inputs: list[Tensor], wires: _Wires, named: Int32
+    connection: Connection, unit: StoredUnit, inputs: list[Tensor], wires: Wires, named: Int32
 ) -> list[Received]:
     makers = {tensor.key: wires.maker(tensor.key) for tensor in inputs}
     nodes = node_pair_rows(connection, unit, (maker for maker in makers.values() if maker >= 0))
@@ -265,14 +284,13 @@ def keys_of(connection: Connection, unit: StoredUnit, node: int) -> range:
 
 def tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named: Int32) -> list[Tensor]:
     """The tensors among these item pairs, by key. named: producer of each of the target's records that the dump names"""
-    statement = select(_PAIR.id, _PAIR.node, _PAIR.target, _PAIR.golden, _PAIR.verdict, _PAIR.severity)
-    rows = _by_key(connection, statement, _PAIR.id, keys)
+    rows = _ITEMS.among(connection, keys)
     records = {
-        False: _Records(connection, unit.target, [row.target for row in rows.values() if row.target is not None]),
-        True: _Records(connection, unit.golden, [row.golden for row in rows.values() if row.target is None]),
+        False: _Records(connection, unit.target, [row.target for row in rows if row.target is not None]),
+        True: _Records(connection, unit.golden, [row.golden for row in rows if row.target is None]),
     }
     found = []
-    for row in rows.values():
+    for row in rows:
         alone = row.target is None
         number = row.golden if alone else row.target
         role, kind = records[alone].place(number)
@@ -293,14 +311,6 @@ def tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named
                 named=-1 if alone else int(named[number]),
             )
         )
-    return found
-
-
-def _by_key(connection: Connection, statement: Select[Any], column: Any, keys: Sequence[int]) -> dict[int, Any]:
-    found: dict[int, Any] = {}
-    for start in range(0, len(keys), CHUNK):
-        rows = connection.execute(statement.where(column.in_(keys[start : start + CHUNK])).order_by(column))
-        found.update((row.id, row) for row in rows)
     return found
 
 

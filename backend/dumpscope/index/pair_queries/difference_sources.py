@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, Class
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, node_pair_rows
 from dumpscope.index.store import tables
+from dumpscope.index.store.prepared import Prepared, number_named, text_named
 from dumpscope_format.naming import parse, twin
 
 Way = Literal["received", "inside", "saved", "before", "sent"]
@@ -22,6 +23,14 @@ is the last one inside it)."""
 
 _DIRTY: Final = (Class.PROPAGATED, Class.AMPLIFIER, Class.NONFINITE, Class.ORIGIN)
 _PAIR: Final = tables.node_pair.c
+_BETWEEN: Final = _PAIR.id.between(number_named("first"), number_named("last"))
+_NAMED: Final = Prepared(select(_PAIR.id).where(_PAIR.name == text_named("name"), _BETWEEN).limit(1))
+_DIFFERING: Final = Prepared(
+    select(_PAIR.id)
+    .where(_BETWEEN, or_(*(_PAIR.cls == int(code) for code in _DIRTY)), _PAIR.golden.is_not(None))
+    .order_by(_PAIR.id.desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +83,12 @@ def _forward(connection: Connection, unit: StoredUnit, name: str) -> int | None:
     if forward is None:
         return None
     first, last = tables.key_range(unit.id)
-    wanted = select(_PAIR.id).where(_PAIR.name == forward, _PAIR.id.between(first, last)).limit(1)
-    return _number(connection.execute(wanted).scalar())
+    return _number(_NAMED.value(connection, name=forward, first=first, last=last))
 
 
 def _differing_before(connection: Connection, unit: StoredUnit, pair: int) -> int | None:
     first, _ = tables.key_range(unit.id)
-    wanted = (
-        select(_PAIR.id)
-        .where(_PAIR.id.between(first, first + pair - 1), _PAIR.cls.in_(_DIRTY), _PAIR.golden.is_not(None))
-        .order_by(_PAIR.id.desc())
-        .limit(1)
-    )
-    return _number(connection.execute(wanted).scalar())
+    return _number(_DIFFERING.value(connection, first=first, last=first + pair - 1))
 
 
 def _number(key: Any) -> int | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, VERDICT_WORDS
 from dumpscope.index.comparisons.catalogue import StoredUnit
@@ -13,6 +14,7 @@ from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions
 from dumpscope.index.pair_queries.search.clauses import ABSORBED
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
+from dumpscope.index.store.recent import Recent
 
 _PAIR: Final = tables.node_pair.c
 
@@ -32,12 +34,13 @@ class FilterCounts:
 def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> FilterCounts:
     """What each word would show beside the search, the API, the range and the chosen words of the other two lists."""
     searched = replace(filters, classes=(), verdicts=(), leftovers=())
-    columns = (_PAIR.cls, _PAIR.verdict, func.coalesce(_PAIR.leftover, 0))
+    key = None if unit.stamp is None else (database.url, unit.stamp, unit.id)
     with database.read() as connection:
         where = conditions(connection, unit, searched)
         conditions(connection, unit, filters)  # refuses unknown words
-        rows = connection.execute(select(*columns, func.count()).where(*where).group_by(*columns)).all()
-        micros = _count_micro_steps(connection, unit)
+        known = (*key, searched) if key is not None and searched.lasts else None
+        rows = _COUNTS.get(known, lambda: _count(connection, where))
+        micros = _MICROS.get(key, lambda: _count_micro_steps(connection, unit))
     classes = dict.fromkeys((*CLASS_WORDS, ABSORBED), 0)
     verdicts = dict.fromkeys(VERDICT_WORDS, 0)
     leftovers: dict[str, int] = {word: 0 for word in LEFTOVER_WORDS if word is not None}
@@ -55,6 +58,17 @@ def filter_counts(database: Database, unit: StoredUnit, filters: NodeFilter) -> 
         if by_class and by_verdict and leftover_word is not None:
             leftovers[leftover_word] += count
     return FilterCounts(classes=classes, verdicts=verdicts, leftovers=leftovers, micros=micros)
+
+
+_COUNTS: Final[Recent[tuple[str, str, int, NodeFilter], Sequence[tuple[int, int, int, int]]]] = Recent(12)
+"""Node pairs by class, verdict and cause without a partner: of the units and filters asked for last."""
+_MICROS: Final[Recent[tuple[str, str, int], dict[str, int]]] = Recent(12)
+
+
+def _count(connection: Connection, where: Sequence[ColumnElement[bool]]) -> Sequence[tuple[int, int, int, int]]:
+    columns = (_PAIR.cls, _PAIR.verdict, func.coalesce(_PAIR.leftover, 0))
+    found = connection.execute(select(*columns, func.count()).where(*where).group_by(*columns))
+    return [(cls, verdict, leftover, count) for cls, verdict, leftover, count in found]
 
 
 def _count_micro_steps(connection: Connection, unit: StoredUnit) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -19,12 +20,14 @@ from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.pair_queries.dataflow import producers
 from dumpscope.index.pair_queries.item_ranking import item_ranking
 from dumpscope.index.pair_queries.item_sentences import Explained, explain
+from dumpscope.index.pair_queries.list_positions import pair_numbers
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.pair_queries.search.clauses import labels
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page, Seek
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
 from dumpscope.texts import Phrase, english, say
 from dumpscope.verdict.rules import VERDICT_RULES
 
@@ -52,6 +55,13 @@ def _spell(join: Join, compiler: Any, **options: Any) -> str:
 _ITEM: Final = tables.item_pair.c
 _NODE: Final = tables.node_pair.c
 _FACT: Final = tables.tensor_fact.c
+_of_facts: Final = attrgetter(*(f"fact_{column.name}" for column in _FACT))
+_DIFFERENCES: Final = [
+    (f"{name.lower()}_{kind}", f"{kind}_{name.lower()}", offset + place)
+    for place, name in enumerate(STATISTICS)
+    for kind, offset in (("diff", 0), ("rel", len(STATISTICS)))
+]
+"""Of each difference of statistics its name, its column and the place of its state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +147,8 @@ def _from_memory(
         ranking = item_ranking(connection, unit)
         nodes = None
         if by_node.q:
-            chosen = connection.execute(select(_NODE.id).where(*conditions(connection, unit, by_node)))
-            nodes = np.array(chosen.cursor.fetchall(), np.int64).reshape(-1) - base
+            where = conditions(connection, unit, by_node)
+            nodes = np.array(pair_numbers(connection, database, unit, where, by_node, "order"), np.int64)
         elif by_node:
             nodes = ranking.nodes_of(connection.execute(labels((by_node.api,))).scalars().all())
         keys: list[tuple[Any, ...]]
@@ -170,25 +180,26 @@ def items_of_node(connection: Connection, unit: StoredUnit, node: int, *, limit:
     return item_pair_rows(connection, unit, range(first, min(last + 1, first + limit)))
 
 
+_SOME: Final = Prepared(
+    select(
+        tables.item_pair,
+        _NODE.name,
+        _NODE.method,
+        tables.item_error.c.message.label("failure"),
+        tables.item_error.c.said.label("failure_said"),
+        *[column.label(f"fact_{column.name}") for column in _FACT],
+    )
+    .join(tables.node_pair, _NODE.id == number_named("unit") + _ITEM.node)
+    .outerjoin(tables.tensor_fact, _FACT.id == _ITEM.id)
+    .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
+    .where(_ITEM.id.in_(some_keys()))
+)
+
+
 def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[ItemPairRow]:
     """Rows of these keys, in the order given; unknown keys are left out."""
     keys = list(keys)
-    if not keys:
-        return []
-    joined = (
-        select(
-            tables.item_pair,
-            _NODE.name,
-            _NODE.method,
-            tables.item_error.c.message.label("failure"),
-            tables.item_error.c.said.label("failure_said"),
-            *[column.label(f"fact_{column.name}") for column in _FACT],
-        )
-        .join(tables.node_pair, _NODE.id == tables.key_at(unit.id, _ITEM.node))
-        .outerjoin(tables.tensor_fact, _FACT.id == _ITEM.id)
-        .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
-    )
-    found = {row.id: row for row in connection.execute(joined.where(_ITEM.id.in_(keys)))}
+    found = {row.id: row for row in _SOME.among(connection, keys, unit=tables.key(unit.id))}
     if not found:
         return []
     targets = leaves(connection, unit.target, [row.target for row in found.values() if row.target is not None])
@@ -209,8 +220,7 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
 def _facts(row: Any) -> TensorFacts | None:
     if row.fact_id is None:
         return None
-    values = [getattr(row, f"fact_{column.name}") for column in _FACT]
-    return tensor_facts(values, -1 if row.elements is None else row.elements)
+    return tensor_facts(_of_facts(row), -1 if row.elements is None else row.elements)
 
 
 def _row(
@@ -252,11 +262,9 @@ def _metrics(row: Any, facts: TensorFacts | None, derived: dict[str, float]) -> 
         for name in COUNTS:
             if (count := getattr(facts, name)) >= 0:
                 found[name] = count
-    for place, name in enumerate(STATISTICS):
-        for kind, offset in (("diff", 0), ("rel", len(STATISTICS))):
-            stored = getattr(row, f"{kind}_{name.lower()}")
-            if (value := number(stored, row.states, offset + place)) is not None:
-                found.setdefault(f"{name.lower()}_{kind}", value)  # a tensor's own max_rel says more
+    for name, column, place in _DIFFERENCES:
+        if (value := number(getattr(row, column), row.states, place)) is not None:
+            found.setdefault(name, value)  # a tensor's own max_rel says more
     if row.elements is not None:
         found["elements"] = row.elements
     return found

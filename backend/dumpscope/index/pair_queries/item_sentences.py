@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from dumpscope.index.dumps.leaves import Leaf
 from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states, with_phrases
 from dumpscope.metrics import derive_metrics
 from dumpscope.texts import Phrase
-from dumpscope.verdict.sentences import describe_verdict
+from dumpscope.verdict.sentences import describe_verdicts
 
 WIDTH = len(STATISTICS)
+_measured = attrgetter(*(f"{kind}_{name.lower()}" for kind in ("diff", "rel") for name in STATISTICS))
+_metrics = attrgetter(*TENSOR_METRICS)
+_NO_METRICS = (None,) * len(TENSOR_METRICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +44,10 @@ def explain(
     """Explain each row of item_pair (joined with its failure), given what belongs to it. far: its row of `distance` or None"""
     size = len(rows)
     states = unpack_states(np.array([row.states for row in rows], dtype=np.int64), 2 * WIDTH)
-    names = [f"{kind}_{name.lower()}" for kind in ("diff", "rel") for name in STATISTICS]
-    values = numbers([[getattr(row, name) for row in rows] for name in names], states)
-    tensor = np.array(
-        [[_or_nan(getattr(fact, name) if fact else None) for name in TENSOR_METRICS] for fact in facts]
-    ).reshape(size, len(TENSOR_METRICS))
-    absent = np.array(
-        [[fact is None or getattr(fact, name) is None for name in TENSOR_METRICS] for fact in facts]
-    ).reshape(tensor.shape)
+    values = numbers(list(zip(*(_measured(row) for row in rows), strict=True)), states)
+    metrics = [_NO_METRICS if fact is None else _metrics(fact) for fact in facts]
+    tensor = np.array([[_or_nan(value) for value in own] for own in metrics]).reshape(size, len(TENSOR_METRICS))
+    absent = np.array([[value is None for value in own] for own in metrics]).reshape(tensor.shape)
 
     def counts(name: str) -> Any:
         return np.array([getattr(fact, name) if fact else -1 for fact in facts], dtype=np.int64)
@@ -81,10 +81,10 @@ def explain(
     derived = {name: column.tolist() for name, column in derive_metrics(context, measured).items()}
     return [
         Explained(
-            said=describe_verdict(context, measured, opinions, number),
+            said=said,
             derived={name: column[number] for name, column in derived.items() if not math.isnan(column[number])},
         )
-        for number in range(size)
+        for number, said in enumerate(describe_verdicts(context, measured, opinions, range(size)))
     ]
 
 

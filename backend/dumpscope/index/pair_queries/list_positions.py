@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from dumpscope.domain.search.terms import Words, parse
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.node_pairs import (
     FALLING,
@@ -39,7 +38,9 @@ def node_pairs_at(
     """The page that begins at this place of the list (0 is the first); empty behind its end."""
     with database.read() as connection:
         where = conditions(connection, unit, filters)
-        return _page(connection, unit, _numbers(connection, database, unit, where, filters, sort), sort, place, limit)
+        return _page(
+            connection, unit, pair_numbers(connection, database, unit, where, filters, sort), sort, place, limit
+        )
 
 
 def node_pairs_around(
@@ -51,13 +52,13 @@ def node_pairs_around(
     """
     with database.read() as connection:
         where = conditions(connection, unit, filters)
-        numbers = _numbers(connection, database, unit, where, filters, sort)
+        numbers = pair_numbers(connection, database, unit, where, filters, sort)
         found = find_pair(connection, unit, name)
         place = _place(connection, numbers, where, sort, seek_key(found, sort))
         return _page(connection, unit, numbers, sort, max(place - limit // 2, 0), limit)
 
 
-def _numbers(
+def pair_numbers(
     connection: Connection,
     database: Database,
     unit: StoredUnit,
@@ -65,6 +66,7 @@ def _numbers(
     filters: NodeFilter,
     sort: Sort,
 ) -> Numbers:
+    """Numbers of the node pairs of a list, in its order; those of the last lists stay in memory. where: of the filters"""
     if sort == "order" and not (filters.verdicts or filters.classes or filters.leftovers or filters.api or filters.q):
         last = unit.pairs - 1 if filters.last is None else min(filters.last, unit.pairs - 1)
         return range(max(filters.first or 0, 0), last + 1)
@@ -74,13 +76,8 @@ def _numbers(
     else:
         statement = statement.order_by(*([_PAIR.name, _PAIR.id] if sort == "name" else [_PAIR.id]))
     key = (database.url, unit.stamp, unit.id, filters, sort)
-    lasting = unit.stamp is not None and not _about_notes(filters)
+    lasting = unit.stamp is not None and filters.lasts
     return KEPT_NUMBERS.get(key if lasting else None, lambda: numbers_of(connection, statement))
-
-
-def _about_notes(filters: NodeFilter) -> bool:
-    """Whether the list changes with what people say of calls."""
-    return any(isinstance(term, Words) and term.key == "note" for term in parse(filters.q))
 
 
 def _place(

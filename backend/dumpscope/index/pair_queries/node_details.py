@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
@@ -11,8 +11,13 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dump_queries.nodes import node_stack, siblings
 from dumpscope.index.store import tables
+from dumpscope.index.store.prepared import Prepared, number_named
 from dumpscope.index.trees.tree_levels import ancestor_names
 from dumpscope.texts import say
+
+_NODE: Final = tables.node_pair.c
+_SIDES: Final = Prepared(select(_NODE.target, _NODE.golden, _NODE.entry).where(_NODE.id == number_named("pair")))
+_ENTRY: Final = Prepared(select(tables.entry).where(tables.entry.c.id == number_named("entry")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +61,7 @@ def stacks_of_pair(connection: Connection, unit: StoredUnit, pair: int) -> tuple
 
 
 def _pair_row(connection: Connection, unit: StoredUnit, pair: int) -> Any:
-    node = tables.node_pair.c
-    row = connection.execute(
-        select(node.target, node.golden, node.entry).where(node.id == tables.key(unit.id, pair))
-    ).one_or_none()
+    row = _SIDES.one(connection, pair=tables.key(unit.id, pair))
     if row is None:
         raise NotFoundError(say("index.no_node_pair_step_rank", pair=pair))
     return row
@@ -68,4 +70,4 @@ def _pair_row(connection: Connection, unit: StoredUnit, pair: int) -> Any:
 def _entry(connection: Connection, rank: int, number: int | None) -> Any:
     if number is None:
         return None
-    return connection.execute(select(tables.entry).where(tables.entry.c.id == tables.key(rank, number))).one_or_none()
+    return _ENTRY.one(connection, entry=tables.key(rank, number))

@@ -9,14 +9,16 @@ from typing import Any, Final, Literal
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.domain.search.terms import Words, parse
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, node_standing
 from dumpscope.index.pair_queries.search.clauses import ABSORBED, absorbed, labels, search_clauses
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score, storable
-from dumpscope.index.store.database import CHUNK, Database
+from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
 from dumpscope.index.store.texts import texts_by_id
 from dumpscope.index.trees.trees import address, direction_word, find_pair, kind_word, shared_names
 from dumpscope.texts import say
@@ -50,6 +52,12 @@ class NodeFilter:
     def __bool__(self) -> bool:
         bounded = self.first is not None or self.last is not None
         return bool(self.verdicts or self.classes or self.leftovers or self.api or self.q or bounded)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it finds the same calls until the comparison is judged again: notes are written, and calls run alone, at any
+        time. Raises UsageError for what is no search."""
+        return not any(isinstance(term, Words) and term.key in ("note", "alone") for term in parse(self.q))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +127,14 @@ def node_pair_rows(connection: Connection, unit: StoredUnit, numbers: Iterable[i
     return {row.pair: row for row in page.rows}
 
 
+_SOME: Final = Prepared(select(tables.node_pair).where(_PAIR.id.in_(some_keys())))
+_ITEMS: Final = Prepared(select(_PAIR.first_item, _PAIR.item_count).where(_PAIR.id == number_named("pair")))
+
+
 def rows_by_number(connection: Connection, unit: StoredUnit, numbers: Iterable[int]) -> dict[int, Any]:
     """Database rows of these node pairs by number; unknown numbers are left out."""
     keys = [tables.key(unit.id, pair) for pair in sorted(set(numbers))]
-    return {
-        row.id & tables.NUMBER_MASK: row
-        for start in range(0, len(keys), CHUNK)
-        for row in connection.execute(_select().where(_PAIR.id.in_(keys[start : start + CHUNK])))
-    }
+    return {row.id & tables.NUMBER_MASK: row for row in _SOME.among(connection, keys)}
 
 
 def node_pair_numbers(database: Database, unit: StoredUnit, filters: NodeFilter) -> list[int]:
@@ -139,9 +147,7 @@ def node_pair_numbers(database: Database, unit: StoredUnit, filters: NodeFilter)
 def item_range(connection: Connection, unit: StoredUnit, node: int) -> tuple[int, int]:
     """First and last key of a node pair's items (last below first where it has none)."""
     base = tables.key(unit.id)
-    row = connection.execute(
-        select(_PAIR.first_item, _PAIR.item_count).where(_PAIR.id == tables.key(unit.id, node))
-    ).one_or_none()
+    row = _ITEMS.one(connection, pair=tables.key(unit.id, node))
     if row is None:
         raise NotFoundError(say("index.no_node_pair_step_rank_2", node=node))
     return base + row.first_item, base + row.first_item + row.item_count - 1
@@ -279,13 +285,17 @@ def page_of(
     )
 
 
+_NAMES: Final = Prepared(select(_PAIR.id, _PAIR.name).where(_PAIR.id.in_(some_keys())))
+
+
 def _beside(connection: Connection, rows: list[Any]) -> dict[int, str]:
     """Names by key of the node pairs that causes of these rows are told from."""
-    keys = {_beside_key(row) for row in rows if row.beside is not None}
-    if not keys:
-        return {}
-    found = connection.execute(select(_PAIR.id, _PAIR.name).where(_PAIR.id.in_(keys)))
-    return {row.id: row.name for row in found}
+    return names_of(connection, {_beside_key(row) for row in rows if row.beside is not None})
+
+
+def names_of(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
+    """Names of the node pairs with these keys, by key."""
+    return {row.id: row.name for row in _NAMES.among(connection, sorted(keys))}
 
 
 def _beside_key(row: Any) -> int:

@@ -9,13 +9,14 @@ from typing import Final
 import numpy as np
 from sqlalchemy import Connection, select
 
-from dumpscope.domain.facts import Spread
-from dumpscope.domain.records import Bool, Int32, Int64
-from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison
+from dumpscope.domain.facts import Origin, Spread
+from dumpscope.domain.records import Bool, Int32, Int64, NodeKind
+from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, node_pair_rows
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import codes, unpack_spread
 from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys
 from dumpscope.index.store.recent import Recent
 
 KEPT: Final = 6
@@ -86,11 +87,9 @@ def reach_of(database: Database, unit: StoredUnit, pairs: Sequence[int]) -> Reac
     return Reached(pairs=reached, calls=found, kept=kept)
 
 
-def cause_of(database: Database, comparison_id: str, unit: StoredUnit, pair: int) -> list[int]:
-    """The other node pairs of the cause that this one is the origin of."""
-    answer = get_comparison(database, comparison_id).answer
+def cause_of(origins: Sequence[Origin], unit: StoredUnit, pair: int) -> list[int]:
+    """The other node pairs of the cause that this one is the origin of. origins: of the comparison"""
     here = (unit.step, unit.rank, pair)
-    origins = [] if answer is None else answer.origins
     return next((one.group for one in origins if (one.step, one.rank, one.pair) == here), [])
 
 
@@ -119,12 +118,13 @@ def _lift(kept: _Kept, marked: Bool) -> Bool:
     return around
 
 
+_SPREAD: Final = Prepared(select(tables.flow.c.spread).where(tables.flow.c.id == number_named("unit")))
+
+
 def _load(database: Database, unit: StoredUnit) -> _Kept | None:
     first, last = tables.key_range(unit.id)
     with database.read() as connection:
-        packed = connection.execute(
-            select(tables.flow.c.spread).where(tables.flow.c.id == tables.key(unit.id))
-        ).scalar()
+        packed = _SPREAD.value(connection, unit=tables.key(unit.id))
         if packed is None:
             return None
         places = fetch_columns(
@@ -144,8 +144,14 @@ def _load(database: Database, unit: StoredUnit) -> _Kept | None:
     )
 
 
+_PAIR: Final = tables.node_pair.c
+_KINDS: Final = Prepared(select(_PAIR.id, _PAIR.kind).where(_PAIR.id.in_(some_keys())))
+
+
 def first_reached(connection: Connection, unit: StoredUnit, reached: Reached) -> NodePairRow | None:
     """The first call that inherits the difference, rather than a module around calls."""
-    rows = node_pair_rows(connection, unit, reached.pairs[:LOOKED_AT].tolist())
-    ordered = [rows[pair] for pair in sorted(rows)]
-    return next((row for row in ordered if row.kind == "api"), ordered[0] if ordered else None)
+    keys = [tables.key(unit.id, pair) for pair in reached.pairs[:LOOKED_AT].tolist()]
+    kinds = {row.id & tables.NUMBER_MASK: row.kind for row in _KINDS.among(connection, keys)}
+    ordered = sorted(kinds)
+    first = next((pair for pair in ordered if kinds[pair] == NodeKind.API), ordered[0] if ordered else None)
+    return None if first is None else node_pair_rows(connection, unit, [first])[first]

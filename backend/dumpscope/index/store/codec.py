@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -30,6 +31,11 @@ INFLATED_LIMIT: Final = 1 << 30
 HISTOGRAM_BINS: Final = len(ERROR_BINS) + 2
 STATE_BITS: Final = 3
 _COUNT_MASK: Final = (1 << 56) - 1
+_FINITE: Final = int(State.FINITE)
+_UNUSUAL: Final[dict[int, float | None]] = {
+    int(State.ABSENT): None, int(State.NAN): math.nan, int(State.POS_INF): math.inf, int(State.NEG_INF): -math.inf,
+}  # fmt: skip
+"""Members of an enumeration are slow to look up, and these are compared for every number."""
 
 
 def pack_states(states: UInt8) -> Int64:
@@ -88,11 +94,7 @@ def states_of(values: Float64, absent: Any = None) -> UInt8:
 def number(value: float | None, packed: int, place: int) -> float | None:
     """One stored number with its state: None where absent, otherwise a float that may be nan or inf."""
     state = packed >> place * STATE_BITS & 7
-    if state == State.FINITE:
-        return value
-    if state == State.ABSENT:
-        return None
-    return (float("nan"), float("inf"), float("-inf"))[state - State.NAN]
+    return value if state == _FINITE else _UNUSUAL[state]
 
 
 def severities(scores: Float64) -> Float64:

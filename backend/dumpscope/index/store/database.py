@@ -411,4 +411,8 @@ def _prepare_sqlite(engine: Engine, *, writes: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # waits for nothing and so cannot fail; each request has some
+            driver: Any = connection.connection.driver_connection
+            driver.execute("BEGIN")

@@ -20,6 +20,7 @@ from dumpscope.domain.records import ROLE_WORDS, STATISTICS, Float64, Int8, Int3
 from dumpscope.errors import DumpscopeError
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, inflate, pack_states, unpack_states
 from dumpscope.index.store.page import LAST_NUMBER
+from dumpscope.index.store.recent import Recent
 from dumpscope.texts import say
 
 BLOCK: Final = 1024
@@ -34,7 +35,12 @@ _CLOSE: Final = 1 << 14
 """Codes of a block that span no more than this are told apart by a table."""
 _LEVEL: Final = 1
 """Of zlib. Higher ones take twice as long for a hundredth less."""
+KEPT: Final = 64
+"""Blocks that stay in memory by their bytes: requests about one call read the same ones. Each takes some 100 kB."""
+FEW: Final = 24
+"""Numbers up to which Python compares them sooner than numpy begins."""
 _NODES: Final = np.iinfo(np.int32).max
+_LAST_STATE: Final = int(max(State))
 _SHAPE: Final = re.compile(r"\[(?:-?[0-9]{1,19}(?:,-?[0-9]{1,19})*)?\]")
 _LIMITS: Final[dict[str, tuple[int, int]]] = {
     "role": (0, len(ROLE_WORDS) - 1),
@@ -133,12 +139,27 @@ def unpack_block(block: bytes, wanted: Int64 | None = None) -> ItemColumns:
     Raises DumpscopeError for a damaged one.
     """
     try:
-        return _unpack(inflate(block), wanted)
+        if wanted is None:
+            return _select(_parse(inflate(block)), None)
+        return _select(_PARSED.get(block, lambda: _parse(inflate(block))), wanted)
     except (zlib.error, ValueError, LookupError, TypeError, RecursionError) as error:
         raise DumpscopeError(say("index.item_block_damaged"), hint=say("index.register_dump_again")) from error
 
 
-def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parsed:
+    """A block whose numbers and texts were not looked at yet. columns: numbers, codes of texts, statistics"""
+
+    first: int
+    node: NDArray[np.int64]
+    columns: list[NDArray[Any]]
+    texts: list[Any]
+
+
+_PARSED: Final[Recent[bytes, _Parsed]] = Recent(KEPT)
+
+
+def _parse(content: bytes) -> _Parsed:
     size = int(np.frombuffer(content, _SIZE, 1)[0])
     at = _SIZE.itemsize + size
     head = json.loads(content[_SIZE.itemsize : at])
@@ -150,33 +171,41 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
             raise ValueError(word)
         columns.append(np.frombuffer(content, word, count, at))
         at += columns[-1].nbytes
-    rows: Any = slice(None)
-    if wanted is not None:
-        rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + count)] - first
     steps = columns[_NUMBERS.index("node")]
     node = _number(head["node"], 0, _NODES) + np.cumsum(steps, dtype=np.int64)
     if steps.min() < 0 or node[-1] > _NODES:
         raise ValueError("nodes of items fall")
-    columns = [column[rows] for column in columns]
+    return _Parsed(first=first, node=node, columns=columns, texts=list(head["texts"]))
+
+
+def _select(block: _Parsed, wanted: Int64 | None) -> ItemColumns:
+    first, count = block.first, len(block.node)
+    rows: Any = slice(None)
+    if wanted is not None:
+        rows = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, first + count)] - first
+    columns = [column[rows] for column in block.columns]
     numbers = dict(zip((*_NUMBERS, *TEXTS), columns, strict=False))
     for name, (least, most) in _LIMITS.items():
         _check(numbers[name], least, most)
     coded: dict[str, Any] = {}
-    for name, texts in zip(TEXTS, head["texts"], strict=True):
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+    for name, texts in zip(TEXTS, block.texts, strict=True):
+        if not isinstance(texts, list):
             raise ValueError("texts that are none")
-        if name == "shape" and not all(map(_SHAPE.fullmatch, texts)):
-            raise ValueError("a shape that is none")
         least = -1 - len(DERIVED_SUFFIXES) if name == "data_name" else -1
         _check(numbers[name], least, len(texts) - 1)
-        coded[name] = Coded(codes=numbers[name].astype(np.int32), texts=texts)
+        found = Coded(codes=numbers[name].astype(np.int32), texts=texts)
+        coded[name] = found = found if wanted is None else _used(found)
+        if not all(isinstance(text, str) for text in found.texts):
+            raise ValueError("texts that are none")
+        if name == "shape" and not all(map(_SHAPE.fullmatch, found.texts)):
+            raise ValueError("a shape that is none")
     stats = np.stack([column.astype(np.float64) for column in columns[-len(STATISTICS) :]], axis=1)
     states = unpack_states(numbers["states"], len(STATISTICS))
-    if not np.isfinite(stats).all() or (states > max(State)).any():
+    if not np.isfinite(stats).all() or (states > _LAST_STATE).any():
         raise ValueError("a number that its state does not tell")
     return ItemColumns(
         number=np.arange(first, first + count, dtype=np.int64)[rows],
-        node=node[rows].astype(np.int32),
+        node=block.node[rows].astype(np.int32),
         role=numbers["role"].astype(np.int8),
         kind=numbers["kind"].astype(np.int8),
         stats=stats,
@@ -184,6 +213,14 @@ def _unpack(content: bytes, wanted: Int64 | None) -> ItemColumns:
         requires_grad=numbers["requires_grad"].astype(np.int8),
         **coded,
     )
+
+
+def _used(column: Coded) -> Coded:
+    """The column with those texts alone that its rows name: few rows need not join all texts of many blocks."""
+    codes = column.codes.tolist()
+    places: dict[int, int] = {}
+    found = [code if code < 0 else places.setdefault(code, len(places)) for code in codes]
+    return Coded(codes=np.array(found, np.int32), texts=[column.texts[code] for code in places])
 
 
 def _number(given: Any, least: int, most: int) -> int:
@@ -194,7 +231,10 @@ def _number(given: Any, least: int, most: int) -> int:
 
 
 def _check(column: NDArray[Any], least: int, most: int) -> None:
-    if len(column) and (column.min() < least or column.max() > most):
+    if not len(column):
+        return
+    values = column.tolist() if len(column) <= FEW else (column.min(), column.max())
+    if min(values) < least or max(values) > most:
         raise ValueError(f"numbers that are not between {least} and {most}")
 
 

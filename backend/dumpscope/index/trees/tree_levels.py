@@ -13,6 +13,7 @@ from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import CHUNK, Database
 from dumpscope.index.store.page import Page
+from dumpscope.index.store.prepared import Prepared, some_keys
 from dumpscope.index.trees.trees import (
     Part,
     TreeRow,
@@ -24,6 +25,7 @@ from dumpscope.index.trees.trees import (
     module_path,
     naming_path,
     place_name,
+    place_names,
     place_row,
     select_places,
     shared_among,
@@ -87,20 +89,23 @@ def dump_levels(database: Database, rank: StoredRank, name: str, *, first: int =
     return Levels(levels=_levels(found, path, entry_row), first=first, depth=len(way))
 
 
+_ENTRY: Final = tables.entry.c
+_ENTRY_NAMES: Final = Prepared(select(_ENTRY.id, _ENTRY.name).where(_ENTRY.id.in_(some_keys())))
+
+
 def ancestor_names(connection: Connection, unit: StoredUnit, entry: int) -> list[str]:
     """Names of the NEAREST places above `entry` in a comparison's tree, from the top."""
     way = ancestors(connection, tables.place, tables.key(unit.id, entry))[:-1][-NEAREST:]
     keys = [tables.key(unit.id, place) for place in way]
-    found = {row.id: row for row in connection.execute(select_places(unit).where(tables.place.c.id.in_(keys)))}
-    return [str(row.own if row.name is None else row.name) for row in (found[key] for key in keys)]
+    found = place_names(connection, unit, keys)
+    return [found[key] for key in keys]
 
 
 def entry_names(connection: Connection, rank: int, entry: int) -> list[str]:
     """Names of the NEAREST entries above `entry` in a dump's tree, from the top."""
     way = ancestors(connection, tables.entry, tables.key(rank, entry))[:-1][-NEAREST:]
     keys = [tables.key(rank, place) for place in way]
-    column = tables.entry.c
-    found = {row.id: row.name for row in connection.execute(select(column.id, column.name).where(column.id.in_(keys)))}
+    found = {row.id: row.name for row in _ENTRY_NAMES.among(connection, keys)}
     return [found[key] for key in keys]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Select, Table, and_, func, literal, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Select, Table, and_, func, literal, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.records import Direction, NodeKind
@@ -15,8 +15,9 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import score, storable
-from dumpscope.index.store.database import CHUNK, Database
+from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
+from dumpscope.index.store.prepared import Prepared, number_named, some_keys, some_texts, text_named
 from dumpscope.texts import say
 from dumpscope_format import naming
 
@@ -24,6 +25,17 @@ KIND_WORDS = {NodeKind.API: "api", NodeKind.MODULE: "module", NodeKind.GRADIENT:
 GOLDEN: Final = "golden:"
 """Before a name: the golden's node is meant, where the target has one of the same name that is not its partner."""
 DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward", Direction.NONE: "none"}
+_KINDS: Final = {
+    int(kind): KIND_WORDS.get(kind, "other") for kind in NodeKind
+}  # an enumeration's members are slow to make
+_DIRECTIONS: Final = {int(direction): word for direction, word in DIRECTION_WORDS.items()}
+
+
+_PLACE: Final = tables.place.c
+_PAIR: Final = tables.node_pair.c
+_ENTRY: Final = tables.entry.c
+_PLACES_BELOW: Final = Prepared(select(func.count()).where(_PLACE.parent == number_named("parent")))
+_ENTRIES_BELOW: Final = Prepared(select(func.count()).where(_ENTRY.parent == number_named("parent")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +84,13 @@ def dump_tree(
     limit: int = 100,
 ) -> Page[TreeRow]:
     """Children of entry `parent` (None: the top) in time order, from `seek` on or around the child `around`."""
-    entry = tables.entry.c
     above = -rank.id if parent is None else tables.key(rank.id, parent)
     with database.read() as connection:
         path = module_path(connection, rank.id, parent)
         part = children(
             connection, tables.entry, select(tables.entry), above, rank.id, seek=seek, around=around, limit=limit
         )
-        total = connection.execute(select(func.count()).where(entry.parent == above)).scalar_one()
+        total = _ENTRIES_BELOW.value(connection, parent=above)
     return part.page([entry_row(row, parent, path) for row in part.rows], total)
 
 
@@ -111,28 +122,40 @@ def comparison_tree(
     limit: int = 100,
 ) -> Page[TreeRow]:
     """Children of place `parent` (None: the top) in time order, from `seek` on or around the child `around`."""
-    place = tables.place.c
     above = -unit.id if parent is None else tables.key(unit.id, parent)
     with database.read() as connection:
         path = naming_path(place_name(connection, unit.id, parent))
         part = children(
             connection, tables.place, select_places(unit), above, unit.id, seek=seek, around=around, limit=limit
         )
-        total = connection.execute(select(func.count()).where(place.parent == above)).scalar_one()
+        total = _PLACES_BELOW.value(connection, parent=above)
         shared = shared_among(connection, unit.id, part.rows)
     return part.page([place_row(row, parent, path, shared) for row in part.rows], total)
 
 
 def select_places(unit: StoredUnit) -> Select[Any]:
     """Places of a unit with what their node pairs say."""
-    pair = tables.node_pair.c
+    return _select_places(literal(tables.key(unit.id), BigInteger))
+
+
+def _select_places(first: ColumnElement[int]) -> Select[Any]:
+    """first: key of the unit's first node pair"""
     return select(
         tables.place,
-        pair.name.label("own"),
-        pair.target,
-        *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
-        pair.severity,
-    ).outerjoin(tables.node_pair, pair.id == tables.key_at(unit.id, tables.place.c.pair))
+        _PAIR.name.label("own"),
+        _PAIR.target,
+        *(_PAIR.kind, _PAIR.direction, _PAIR.verdict, _PAIR.cls, _PAIR.method, _PAIR.confidence, _PAIR.leftover),
+        _PAIR.severity,
+    ).outerjoin(tables.node_pair, _PAIR.id == first + _PLACE.pair)
+
+
+_SOME_PLACES: Final = Prepared(_select_places(number_named("unit")).where(_PLACE.id.in_(some_keys())))
+
+
+def place_names(connection: Connection, unit: StoredUnit, keys: Sequence[int]) -> dict[int, str]:
+    """Names of these places by key."""
+    found = _SOME_PLACES.among(connection, keys, unit=tables.key(unit.id))
+    return {row.id: str(row.own if row.name is None else row.name) for row in found}
 
 
 def shared_among(connection: Connection, unit_id: int, rows: Sequence[Any]) -> set[str]:
@@ -262,45 +285,66 @@ def comparison_way(connection: Connection, unit: StoredUnit, name: str) -> list[
 
 def ancestors(connection: Connection, table: Table, key: int) -> list[int]:
     """Entry numbers from the top down to the row `key`, itself last."""
-    first = select(table.c.id, table.c.parent, literal(0, Integer).label("height")).where(table.c.id == key)
+    return [number & tables.NUMBER_MASK for number in _WAYS[table.name].column(connection, row=key)]
+
+
+def _way(table: Table) -> Prepared:
+    """Keys from the top down to a row."""
+    own = table.c.id == number_named("row")
+    first = select(table.c.id, table.c.parent, literal(0, Integer).label("height")).where(own)
     way = first.cte("way", recursive=True)
     above = select(table.c.id, table.c.parent, way.c.height + 1).join(way, table.c.id == way.c.parent)
     way = way.union_all(above)
-    found = connection.execute(select(way.c.id).order_by(way.c.height.desc())).scalars()
-    return [number & tables.NUMBER_MASK for number in found]
+    return Prepared(select(way.c.id).order_by(way.c.height.desc()))
+
+
+_WAYS: Final = {table.name: _way(table) for table in (tables.place, tables.entry)}
 
 
 def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
     """Row of the node pair whose target or golden node has this name, or that an `address` names; raises NotFoundError."""
-    pair = tables.node_pair.c
     first, last = tables.key_range(unit.id)
     name = storable([name])[0]
-    own = name.removeprefix(GOLDEN)
-    golden = or_(pair.golden_name == own, and_(pair.golden_name.is_(None), pair.name == own, pair.golden.is_not(None)))
-    wanted = [pair.name == name, pair.golden_name == name]
-    for condition in [*wanted, golden] if name.startswith(GOLDEN) else wanted:
-        found = connection.execute(
-            select(tables.node_pair)
-            .where(condition, pair.id.between(first, last))
-            .order_by(pair.target.is_(None), pair.id)  # where both sides have one and they are no pair: the target's
-            .limit(1)
-        ).one_or_none()
+    asked = [(_NAMED, name), (_GOLDEN_NAMED, name), (_ON_GOLDEN, name.removeprefix(GOLDEN))]
+    for statement, text in asked if name.startswith(GOLDEN) else asked[:2]:
+        found = statement.one(connection, name=text, first=first, last=last)
         if found is not None:
             return found
     raise NotFoundError(say("index.no_node_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))
 
 
+def _pair_where(named: ColumnElement[bool]) -> Prepared:
+    return Prepared(
+        select(tables.node_pair)
+        .where(named, _PAIR.id.between(number_named("first"), number_named("last")))
+        .order_by(_PAIR.target.is_(None), _PAIR.id)  # where both sides have one and they are no pair: the target's
+        .limit(1)
+    )
+
+
+_NAMED: Final = _pair_where(_PAIR.name == text_named("name"))
+_GOLDEN_NAMED: Final = _pair_where(_PAIR.golden_name == text_named("name"))
+_ON_GOLDEN: Final = _pair_where(
+    or_(
+        _PAIR.golden_name == text_named("name"),
+        and_(_PAIR.golden_name.is_(None), _PAIR.name == text_named("name"), _PAIR.golden.is_not(None)),
+    )
+)
+
+
+_SHARED: Final = Prepared(
+    select(_PAIR.name).where(
+        _PAIR.name.in_(some_texts()),
+        _PAIR.target.is_not(None),
+        _PAIR.id.between(number_named("first"), number_named("last")),
+    )
+)
+
+
 def shared_names(connection: Connection, unit_id: int, names: Collection[str]) -> set[str]:
     """Which of these names of golden nodes without a partner a node of the target has too."""
-    pair = tables.node_pair.c
     first, last = tables.key_range(unit_id)
-    known = sorted(names)
-    found: set[str] = set()
-    for start in range(0, len(known), CHUNK):
-        named = pair.name.in_(known[start : start + CHUNK])
-        rows = select(pair.name).where(named, pair.target.is_not(None), pair.id.between(first, last))
-        found.update(connection.execute(rows).scalars())
-    return found
+    return {row.name for row in _SHARED.among(connection, sorted(names), first=first, last=last)}
 
 
 def address(name: str, shared: Collection[str]) -> str:
@@ -330,11 +374,11 @@ def naming_path(name: str) -> str:
 
 
 def kind_word(kind: int | None) -> str:
-    return "virtual" if kind is None else KIND_WORDS.get(NodeKind(kind), "other")
+    return "virtual" if kind is None else _KINDS.get(kind, "other")
 
 
 def direction_word(direction: int | None) -> str:
-    return "none" if direction is None else DIRECTION_WORDS[Direction(direction)]
+    return "none" if direction is None else _DIRECTIONS.get(direction, "none")
 
 
 def _virtual_direction(name: str) -> int:
@@ -342,12 +386,19 @@ def _virtual_direction(name: str) -> int:
     return {"forward": Direction.FORWARD, "backward": Direction.BACKWARD}.get(word, Direction.NONE)
 
 
+_ENTRY_NAME: Final = Prepared(select(_ENTRY.name).where(_ENTRY.id == number_named("entry")))
+_PLACE_NAME: Final = Prepared(
+    select(_PLACE.name, _PAIR.name.label("own"))
+    .outerjoin(tables.node_pair, _PAIR.id == number_named("unit") + _PLACE.pair)
+    .where(_PLACE.id == number_named("place"))
+)
+
+
 def module_path(connection: Connection, rank: int, parent: int | None) -> str:
     """Dotted path of a dump's tree row, "" for what is no module; raises NotFoundError."""
     if parent is None:
         return ""
-    found = select(tables.entry.c.name).where(tables.entry.c.id == tables.key(rank, parent))
-    name = connection.execute(found).scalar()
+    name = _ENTRY_NAME.value(connection, entry=tables.key(rank, parent))
     if name is None:
         raise NotFoundError(say("index.no_tree_row", parent=parent), hint=say("index.ask_top_level_without_parent"))
     return naming_path(name)
@@ -357,12 +408,7 @@ def place_name(connection: Connection, unit: int, entry: int | None) -> str:
     """Name of a comparison's place, "" above the top; raises NotFoundError."""
     if entry is None:
         return ""
-    place, pair = tables.place.c, tables.node_pair.c
-    found = connection.execute(
-        select(place.name, pair.name.label("own"))
-        .outerjoin(tables.node_pair, pair.id == tables.key_at(unit, place.pair))
-        .where(place.id == tables.key(unit, entry))
-    ).one_or_none()
+    found = _PLACE_NAME.one(connection, unit=tables.key(unit), place=tables.key(unit, entry))
     if found is None:
         raise NotFoundError(say("index.no_tree_row_2", entry=entry), hint=say("index.ask_top_level_without_parent"))
     return str(found.own if found.name is None else found.name)

@@ -59,23 +59,43 @@ class Calls:
     def add(self, ranks: Sequence[int], kinds: Mapping[str, int]) -> None:
         """These ranks make these calls. kinds: of each call by its name, in execution order"""
         self._ranks.append((kinds, list(ranks)))
-        self._kinds = {**self._kinds, **{name: kind for name, kind in kinds.items() if name not in self._kinds}}
+        new = {name: kind for name, kind in kinds.items() if name not in self._kinds} if self._kinds else kinds
+        self._kinds = {**self._kinds, **new} if self._kinds else new  # that of one list is shared, not copied
 
     def rows(self, wanted: Wanted, first: int, size: int) -> tuple[list[tuple[int, Call]], int]:
         """`size` rows from number `first` on, each with its number, of the calls of one name, or of a kind and with `q` in their
         name; and how many there are."""
-        code, name, q = _CODES[wanted.kind], wanted.name, wanted.q.lower()
+        names = self._chosen(wanted)
+        if not wanted.by_rank or len(self._ranks) == 1:  # all have as many rows
+            ranks: Sequence[int | None] = self._ranks[0][1] if wanted.by_rank else _ONE
+            total = len(names) * len(ranks)
+            rows = [
+                (names[number // len(ranks)], ranks[number % len(ranks)], number)
+                for number in range(first, min(first + size, total))
+            ]
+            return [(number, Call(name=name, kind=self._kinds[name], rank=rank)) for name, rank, number in rows], total
         found: list[tuple[int, Call]] = []
         total = 0
-        for one, kind in self._kinds.items():
-            if (name != one if name is not None else code not in (None, kind)) or q not in one.lower():
-                continue
-            rows = self._rows_of(one) if wanted.by_rank else _ONE
-            if total < first + size and total + len(rows) > first:
-                shown = range(max(first - total, 0), min(first + size - total, len(rows)))
-                found += [(total + place, Call(name=one, kind=kind, rank=rows[place])) for place in shown]
-            total += len(rows)
+        for name in names:
+            ranks = self._rows_of(name)
+            if total < first + size and total + len(ranks) > first:
+                shown = range(max(first - total, 0), min(first + size - total, len(ranks)))
+                found += [
+                    (total + place, Call(name=name, kind=self._kinds[name], rank=ranks[place])) for place in shown
+                ]
+            total += len(ranks)
         return found, total
+
+    def _chosen(self, wanted: Wanted) -> list[str]:
+        """The calls of one name, or of a kind and with `q` in their name."""
+        code, q = _CODES[wanted.kind], wanted.q.lower()
+        if wanted.name is not None:
+            names = [wanted.name] if wanted.name in self._kinds else []
+        elif code is None:
+            names = list(self._kinds)
+        else:
+            names = [name for name, kind in self._kinds.items() if kind == code]
+        return [name for name in names if q in name.lower()] if q else names
 
     def _rows_of(self, name: str) -> Sequence[int | None]:
         makers = [ranks for kinds, ranks in self._ranks if name in kinds]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -215,24 +216,24 @@ def _table(
         statistics = (statistic,)
     if len(used) * len(names) * len(statistics) > CELL_LIMIT:
         raise LimitError(say("monitor.table_too_large", metric=metric, count=CELL_LIMIT))
-    values: Float32 = np.full((len(used), len(names), len(statistics)), np.nan, dtype=np.float32)
+    values: Float32 = np.empty((len(used), len(names), len(statistics)), dtype=np.float32)
     present: Bool = np.zeros((len(used), len(names)), dtype=np.bool_)
     lacking: Bool = np.ones((len(used), len(statistics)), dtype=np.bool_)
     place_of = {name: place for place, name in enumerate(names)}
-    places: dict[int, _Places] = {}
+    places = {id(group): _Places(group, place_of, statistics) for group in all_groups}
+    room = bytearray()
     with ExitStack() as opened:
         streams = [opened.enter_context(_reopen(path, own)) for path, own in files]
         for rows in _alike([block for block, _ in used]):
             some, (block, groups) = [one for one, _ in used[rows]], used[rows.start]
+            if not any(places[id(group)].whole for _, group in groups):
+                values[rows] = np.nan
             for offset, group in groups:
-                where = places.get(id(group))
-                if where is None:
-                    where = places[id(group)] = _Places(group, place_of, statistics)
                 starts = [one.start + 4 * offset for one in some]
-                numbers = np.empty((len(some), len(group.names), len(group.statistics)), "<f4")
-                if not _read_into(streams[block.part], starts, numbers):
+                numbers = _read_numbers(streams[block.part], starts, (len(group.names), len(group.statistics)), room)
+                if numbers is None:
                     raise UnreadableError(say("monitor.file_replaced"), where=files[block.part][0])
-                where.put(numbers, values[rows], present[rows], lacking[rows])
+                places[id(group)].put(numbers, values[rows], present[rows], lacking[rows])
     steps = np.array([block.step for block, _ in used], dtype=np.int64)
     return MetricTable(
         metric=metric,
@@ -257,24 +258,40 @@ def _alike(blocks: Sequence[_Block]) -> Iterator[slice]:
         yield slice(first, len(blocks))
 
 
-def _read_into(stream: BinaryIO, starts: Sequence[int], numbers: Float32) -> bool:
-    """Fill each of the first dimension with what stands at its offset; False where the file is too short."""
-    rows, size = numbers.reshape(-1).view(np.uint8).data, numbers[0].nbytes
-    for place, start in enumerate(starts):
-        stream.seek(start)
-        if stream.readinto(rows[place * size : (place + 1) * size]) < size:  # type: ignore[attr-defined]
-            return False
-    return True
+def _read_numbers(stream: BinaryIO, starts: Sequence[int], shape: tuple[int, int], room: bytearray) -> Float32 | None:
+    """The numbers of this shape at each of these rising offsets, None where the file is too short.
+
+    room: what they are read into, made larger where it is too small; they last until it is used again
+
+    What lies between them is read too, unless it is more than they are: the system takes longer for a call than to copy it.
+    """
+    size = 4 * shape[0] * shape[1]
+    step = starts[1] - starts[0] if len(starts) > 1 else size
+    even = step <= 2 * size and starts[-1] - starts[0] == step * (len(starts) - 1)
+    even = even and all(later - earlier == step for earlier, later in pairwise(starts))
+    if not even:
+        step = size
+    wanted = step * (len(starts) - 1) + size
+    if len(room) < wanted:
+        room.extend(bytes(wanted - len(room)))
+    with memoryview(room) as view:
+        for place, start in enumerate(starts[:1] if even else starts):
+            part = view[:wanted] if even else view[place * size : (place + 1) * size]
+            stream.seek(start)
+            if stream.readinto(part) < len(part):  # type: ignore[attr-defined]
+                return None
+    found: Float32 = np.ndarray((len(starts), *shape), "<f4", room, strides=(step, 4 * shape[1], 4))
+    return found
 
 
 class _Places:
-    """Where the numbers of a group belong in the rows of a table."""
+    """Where the numbers of a group belong in the rows of a table. whole: they fill them"""
 
     def __init__(self, group: Group, place_of: Mapping[str, int], statistics: Sequence[str]) -> None:
         names = [place_of[name] for name in group.names]
         taken = [place for place, one in enumerate(group.statistics) if one in statistics]
         kinds = [statistics.index(group.statistics[place]) for place in taken]
-        whole = names == list(range(len(place_of))) and kinds == list(range(len(statistics)))
+        self.whole = whole = names == list(range(len(place_of))) and kinds == list(range(len(statistics)))
         self._kinds = kinds
         # A copy is ten times faster than a list of places, and most groups are all of a row.
         self._names: Any = slice(None) if whole else np.array(names, dtype=np.int64)

@@ -32,7 +32,7 @@ from dumpscope.texts import english
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
 
 
-def _wanted(
+async def _wanted(  # no coroutine would be called in a thread
     node: Annotated[str | None, Query(max_length=4000, description="Node the figure is about or marks.")] = None,
     pair: Annotated[int | None, Query(ge=0, lt=2**53, description="Item pair the figure is about.")] = None,
     log: Log = None,

@@ -49,8 +49,7 @@ from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.index.comparisons.catalogue import (
     StoredUnit,
     find_unit,
-    get_comparison,
-    stored_units,
+    origins_of,
     unit_of_pair,
 )
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
@@ -159,8 +158,7 @@ def counts(comparison_id: Id, state: Shared, filters: Filters, step: Step = None
 def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """Data flow around a node: the dumped call that made each of its inputs, and the calls that received its outputs."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    units = stored_units(state.database, comparison_id)
-    return reply(Flow.model_validate(node_flow(state.database, unit, name, units)))
+    return reply(Flow.model_validate(node_flow(state.database, unit, name)))
 
 
 @router.get("/nodes/{name:anything}/path", response_model=PathView)
@@ -174,34 +172,32 @@ def path(
 ) -> Response:
     """Some calls around a node, what they passed to each other, and where the way from the first origin leads through them."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    answer = get_comparison(state.database, comparison_id).answer
     here = [
         one.pair
-        for one in (answer.origins if answer else ())
+        for one in origins_of(state.database, comparison_id)
         if (one.step, one.rank) == (unit.step, unit.rank) and one.pair >= 0
     ]
-    units = stored_units(state.database, comparison_id)
     start = here[0] if here else None
-    return reply(PathView.model_validate(path_view(state.database, unit, name, hops=hops, start=start, units=units)))
+    return reply(PathView.model_validate(path_view(state.database, unit, name, hops=hops, start=start)))
 
 
 @router.get("/nodes/{name:anything}", response_model=NodeDetail)
 def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node pair: the reason of its verdict, its item pairs, both call stacks, relatives and position in the tree."""
-    units = stored_units(state.database, comparison_id)
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         row = one_node_pair(connection, unit, name)
         pairs = items_of_node(connection, unit, row.pair, limit=DETAIL_PAIRS)
         context = node_context(connection, unit, row.pair)
-        collectives = collectives_of(connection, units, unit, row.pair)
+        collectives = collectives_of(connection, unit, row.pair)
     worst = max(
         pairs,
         key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
         default=None,
     )
     why, told = reason(row, worst), told_item(pairs, worst)
-    inherited, first = _heirs(state, comparison_id, unit, row) if differs(row) else (None, None)
+    origins = origins_of(state.database, comparison_id)
+    inherited, first = _heirs(state, origins, unit, row) if differs(row) else (None, None)
     return reply(
         NodeDetail(
             **dict(NodeRow.model_validate(row)),
@@ -214,7 +210,7 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
                 reason(row, told),
                 inherited=inherited,
                 first=first,
-                repeats=_repeats(state, comparison_id, unit, row),
+                repeats=_repeats(origins, unit, row),
             ),
             rule=worst.rule if worst else "",
             items=[Pair.model_validate(pair) for pair in pairs],
@@ -230,23 +226,22 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
     )
 
 
-def _repeats(state: State, comparison_id: str, unit: StoredUnit, row: NodePairRow) -> Origin | None:
+def _repeats(origins: list[Origin], unit: StoredUnit, row: NodePairRow) -> Origin | None:
     """The origin of an earlier step of which this call is the same fault again."""
-    answer = get_comparison(state.database, comparison_id).answer
     return next(
         (
             one
-            for one in (answer.origins if answer else ())
+            for one in origins
             if one.node == row.name and unit.step in one.steps and unit.rank in (one.rank, *one.ranks)
         ),
         None,
     )
 
 
-def _heirs(state: State, comparison_id: str, unit: StoredUnit, row: NodePairRow) -> tuple[int | None, str | None]:
+def _heirs(state: State, origins: list[Origin], unit: StoredUnit, row: NodePairRow) -> tuple[int | None, str | None]:
     """How many later calls inherit the difference of a call, and the first of them. None where nothing tells: what comes out of a
     module was made by a call inside it."""
-    group = cause_of(state.database, comparison_id, unit, row.pair) if row.cls in ("origin", "nonfinite") else []
+    group = cause_of(origins, unit, row.pair) if row.cls in ("origin", "nonfinite") else []
     reached = reach_of(state.database, unit, [row.pair, *group])
     if reached is None or (reached.count == 0 and row.kind != "api"):
         return None, None

@@ -15,7 +15,7 @@ from dumpscope.api.state import Shared
 from dumpscope.domain.facts import Suspect
 from dumpscope.domain.suspects import blind_of, list_suspects
 from dumpscope.errors import UsageError
-from dumpscope.index.comparisons.catalogue import find_unit, get_comparison, stored_units
+from dumpscope.index.comparisons.catalogue import find_unit, get_comparison, origins_of, unit_at
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, node_pair_rows, one_node_pair
 from dumpscope.index.pair_queries.reach import cause_of, first_reached, reach_of
 from dumpscope.index.store.page import LAST_NUMBER
@@ -32,18 +32,19 @@ def suspects(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = N
     """Where to look, in order: the origins, also of other steps and ranks, causes behind them, the strongest amplifiers, where
     else the error grows, what only one side did, settings that differ."""
     answer = require_answer(get_comparison(state.database, comparison_id))
-    units = {(unit.step, unit.rank): unit for unit in stored_units(state.database, comparison_id)}
     unit = find_unit(state.database, comparison_id, step, rank)
     rows = list_suspects(answer, (unit.step, unit.rank))
     asked: dict[tuple[int, int], set[int]] = {}
     for row in rows:
-        if (row.step, row.rank) in units:
-            asked.setdefault((row.step, row.rank), set()).add(row.pair)
+        asked.setdefault((row.step, row.rank), set()).add(row.pair)
     found: dict[tuple[int, int, int], NodePairRow] = {}
     with state.database.read() as connection:
         for place, pairs in asked.items():
-            known = node_pair_rows(connection, units[place], pairs)
-            found.update(((*place, pair), one) for pair, one in known.items())
+            if (
+                at := unit if place == (unit.step, unit.rank) else unit_at(connection, comparison_id, *place)
+            ) is not None:
+                known = node_pair_rows(connection, at, pairs)
+                found.update(((*place, pair), one) for pair, one in known.items())
     blind = blind_of(answer, (unit.step, unit.rank))
     return reply(
         Suspects(
@@ -74,7 +75,7 @@ def reach(
     entries = _numbers(entry)
     with state.database.read() as connection:
         pair = one_node_pair(connection, unit, name).pair
-    group = cause_of(state.database, comparison_id, unit, pair)
+    group = cause_of(origins_of(state.database, comparison_id), unit, pair)
     reached = reach_of(state.database, unit, [pair, *group])
     if reached is None:
         return reply(Reach(node=name, count=None, first=None, runs=[], entries=[]))

@@ -33,7 +33,7 @@ from dumpscope.texts import english
 router = APIRouter(prefix="/dumps/{dump_id}", tags=["figures"])
 
 
-def _wanted(
+async def _wanted(  # no coroutine would be called in a thread
     node: Annotated[str | None, Query(max_length=4000, description="Call the figure is about or marks.")] = None,
     item: Annotated[int | None, Query(ge=0, lt=2**53, description="`id` of a record of a call.")] = None,
     log: Log = None,

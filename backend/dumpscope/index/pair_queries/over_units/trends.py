@@ -116,14 +116,14 @@ def _serial(connection: Connection, comparison_id: str) -> int:
     return int(connection.execute(select(column.serial).where(column.id == comparison_id)).scalar_one())
 
 
-def _calls(connection: Connection, where: list[Any]) -> tuple[Calls, dict[str, tuple[str | None, str | None]]]:
+def _calls(connection: Connection, where: list[Any]) -> tuple[Calls, Sides]:
     """The calls, and by the name of each its name in target and golden, None on a side that lacks it."""
     calls = Calls()
-    partners: dict[str, tuple[str | None, str | None]] = {}
+    partners: Sides = {}
     for sample in sample_owners(connection, tables.unit, _UNIT.pairs, where):
         kinds, sides = unit_calls(connection, sample.owner, sample.calls)
         calls.add(sample.ranks, kinds)
-        partners = {**sides, **partners}
+        partners = {**sides, **partners} if partners else sides
     return calls, partners
 
 
@@ -186,7 +186,7 @@ def _values(
     connection: Connection,
     where: list[Any],
     names: Sequence[str],
-    partners: dict[str, tuple[str | None, str | None]],
+    partners: Sides,
     edges: Sequence[Bucket],
     statistic: Statistic,
     by_rank: bool,
@@ -204,7 +204,7 @@ def _trend(
     call: Call,
     rows: list[Any],
     values: tuple[Values, Values],
-    partners: dict[str, tuple[str | None, str | None]],
+    partners: Sides,
     edges: Sequence[Bucket],
 ) -> Trend:
     target, golden = (

@@ -15,14 +15,13 @@ from dumpscope.analysis.unit.weight_items import WEIGHT_ARGUMENTS
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.records import Number
 from dumpscope.index.comparisons.catalogue import StoredUnit
-from dumpscope.index.dumps.load_rank import stored_producers
-from dumpscope.index.pair_queries.dataflow import Tensor, keys_of, source_on_other_rank, tensors
+from dumpscope.index.pair_queries.dataflow import Tensor, keys_of, source_on_other_rank, tensors, wires_of
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow, item_pair_rows
 from dumpscope.index.pair_queries.node_pairs import NodePairRow, node_pair_rows, one_node_pair
 from dumpscope.index.pair_queries.paths.links import UnitLinks, unit_links, way_from
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
-from dumpscope.index.trees.trees import select_places
+from dumpscope.index.trees.trees import place_names
 
 LinkWord = Literal["received", "saved", "before"]
 EndWord = Literal["weight", "not_dumped", "constant", "unstored", "golden_only", "sent"]
@@ -104,10 +103,8 @@ class PathView:
     way: Way | None
 
 
-def path_view(
-    database: Database, unit: StoredUnit, name: str, *, hops: int, start: int | None, units: Sequence[StoredUnit] = ()
-) -> PathView:
-    """start: node pair of the origin that the way begins at; units: all of the comparison, to follow what other ranks sent.
+def path_view(database: Database, unit: StoredUnit, name: str, *, hops: int, start: int | None) -> PathView:
+    """start: node pair of the origin that the way begins at.
 
     Raises NotFoundError for an unknown node, ConflictError where the result was stored before data flow was kept."""
     known = unit_links(database, unit)
@@ -120,7 +117,7 @@ def path_view(
         rows = node_pair_rows(connection, unit, [*around.hop, *way[:1], *way[-1:]])
         modules = _modules(connection, unit, known, around.hop)
         place = {pair: at for at, pair in enumerate(way)}
-        source = source_on_other_rank(connection, units, unit, middle)
+        source = source_on_other_rank(connection, unit, middle)
         sent = []
         if source is not None:
             name, rank = source.node.address, source.rank
@@ -205,8 +202,8 @@ def _ends(
 ) -> list[End]:
     """Tensors that no dumped call made: all that the middle received; of calls before it those that differ, and one of each
     that received nothing else."""
-    stored = stored_producers(connection, unit.target)
-    named = np.full(len(known.pair), -1, np.int32) if stored is None else stored[0]
+    wires = wires_of(connection, unit)
+    named = np.full(len(known.pair), -1, np.int32) if wires is None else wires.named
     found: list[tuple[int, Tensor]] = []
     for pair, _ in sorted(((pair, hop) for pair, hop in hops.items() if hop <= 0), key=lambda one: (-one[1], one[0])):
         linked = {int(item) for item in known.links.item[known.links.into(pair)]}
@@ -259,6 +256,5 @@ def _modules(connection: Connection, unit: StoredUnit, known: UnitLinks, pairs: 
     calls = known.calls
     above = {pair: int(calls.above[calls.entry[pair]]) for pair in pairs}
     keys = sorted({tables.key(unit.id, place) for place in above.values() if place >= 0})
-    rows = {row.id: row for row in connection.execute(select_places(unit).where(tables.place.c.id.in_(keys)))}
-    names = {key & tables.NUMBER_MASK: str(row.own if row.name is None else row.name) for key, row in rows.items()}
+    names = {key & tables.NUMBER_MASK: name for key, name in place_names(connection, unit, keys).items()}
     return {pair: names[place] for pair, place in above.items() if place in names}
