@@ -1,5 +1,5 @@
 /** Draws the rows in view of a list of any length, one height for all rows. */
-import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { startTransition, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import {
   clampTop,
   innerHeight,
@@ -10,6 +10,7 @@ import {
   topToShow,
   visibleRows,
 } from "../../base/lists/virtualScroll";
+import { atRest } from "../late/rest";
 
 const OVERSCAN = 12;
 
@@ -21,6 +22,8 @@ export interface VirtualRows {
   /** Rows to draw; last < first if there is none. */
   first: number;
   last: number;
+  /** Of these rows the ones in view, while the others may stay as they are: the list has just jumped. */
+  near: { first: number; last: number } | null;
   /** Pixels from the top of the inner element at which a row is drawn. */
   offset: (index: number) => number;
   /** Number of visible rows. */
@@ -33,25 +36,29 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [view, setView] = useState(0);
   // For a scaled list the exact position is kept as well: one pixel of the element is several of the list.
-  const [spot, setSpot] = useState({ top: 0, scroll: 0 });
+  const [spot, setSpot] = useState({ top: 0, scroll: 0, jumped: false });
   const top = useRef(0);
+  /** Where the element was when rows were last placed. */
+  const placed = useRef(0);
   /** The row that was made visible last and where that left the element; -1 once the reader has scrolled. */
   const held = useRef({ index: -1, scroll: 0 });
   const extent: ListExtent = { count, row, view };
   const latest = useRef(extent);
   latest.current = extent;
 
-  const settle = useCallback((box: HTMLElement) => {
-    setSpot({ top: top.current, scroll: box.scrollTop });
+  const settle = useCallback((scroll: number, jumped: boolean) => {
+    placed.current = scroll;
+    setSpot({ top: top.current, scroll, jumped });
   }, []);
 
   const move = useCallback(
     (box: HTMLElement, wanted: number) => {
       const now = { ...latest.current, view: box.clientHeight };
+      const before = top.current;
       top.current = clampTop(now, wanted);
       box.scrollTop = Math.round(scrollForTop(now, top.current));
       held.current.scroll = box.scrollTop;
-      settle(box);
+      settle(held.current.scroll, Math.abs(top.current - before) > now.view + OVERSCAN * now.row);
     },
     [settle],
   );
@@ -69,11 +76,12 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
     const scroll = () => {
       const now = latest.current;
       const here = element.scrollTop;
+      if (here === placed.current) return; // told of what `move` did
       if (Math.abs(here - held.current.scroll) > 1) held.current.index = -1;
       const atEnd = here <= 0 || here >= element.scrollHeight - element.clientHeight - 1;
       if (atEnd || !isScaled(now) || Math.abs(here - scrollForTop(now, top.current)) > 1)
         top.current = topAtScroll(now, here);
-      settle(element);
+      settle(here, false);
     };
     const wheel = (event: WheelEvent) => {
       if (!isScaled(latest.current) || event.ctrlKey || event.deltaY === 0) return;
@@ -94,6 +102,10 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
     };
   }, [element, row, move, settle]);
 
+  useEffect(() => {
+    if (spot.jumped) return atRest(() => startTransition(() => setSpot((now) => ({ ...now, jumped: false }))));
+  }, [spot]);
+
   const reveal = useCallback(
     (index: number) => {
       if (!element) return;
@@ -111,6 +123,7 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
     ref: setElement,
     height: innerHeight(extent),
     ...visibleRows(extent, shown, OVERSCAN),
+    near: spot.jumped ? visibleRows(extent, shown, 0) : null,
     offset: (index) => (isScaled(extent) ? Math.round(index * row - shown + spot.scroll) : index * row),
     page: Math.max(1, Math.floor(view / row) - 1),
     reveal,
