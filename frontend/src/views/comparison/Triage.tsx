@@ -32,6 +32,7 @@ import { callsOf, OriginsProvider, useOriginWalk, useSuspects } from "./selectio
 import { ComparisonContext, ResultProvider, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
+import { useNextAhead } from "./selection/useNextAhead";
 import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
 import { useTriageKeys } from "./useTriageKeys";
@@ -266,5 +267,6 @@ function CallPalette() {
 /** A component of its own, so a change in what the keys need redraws nothing else. */
 function TriageKeys() {
   useTriageKeys();
+  useNextAhead();
   return null;
 }

@@ -6,6 +6,7 @@ import {
   hashKey,
   keepPreviousData,
   type QueryClient,
+  queryOptions,
   useQueries,
   useQuery,
   useQueryClient,
@@ -19,8 +20,9 @@ import type { Page } from "../../api/types";
 const AHEAD = 100;
 /** Milliseconds of rest before rows are loaded: dragging the scroll bar passes many positions a second. */
 const REST = 60;
-/** Milliseconds for which invisible rows are kept. */
+/** Milliseconds for which invisible rows are kept, and those that are likely to be asked for next. */
 const KEPT = 30_000;
+const KEPT_AHEAD = 120_000;
 
 /** Where rows come from. `key` holds everything that decides which rows there are. */
 export interface Source<R> {
@@ -38,6 +40,8 @@ export interface PagedRows<R> {
   rowAt: (place: number) => R | undefined;
   /** The same, read first where it is not here; undefined outside the list. */
   fetchAt: (place: number) => Promise<R | undefined>;
+  /** Has a row come with those around it, so that the list is there at once when it is selected. */
+  expect: (name: string) => void;
   /** Sets the visible rows. */
   show: (first: number, last: number) => void;
   /** Place of the selected row, -1 where the list does not show it or while it is looked for. */
@@ -71,11 +75,9 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   // Another list starts around the selected row.
   const name = anchor.list === list ? anchor.name : selected;
   const found = useQuery({
-    queryKey: [...source.key, "place", name],
-    queryFn: ({ signal }) => find(client, source, name, signal),
+    ...placeOptions(client, source, name),
     enabled: source.enabled,
     placeholderData: keepPreviousData,
-    gcTime: KEPT,
   });
   const fresh = found.isPlaceholderData ? undefined : found.data;
   // The old list stays until the new one is loaded, so nothing flickers.
@@ -86,6 +88,11 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   const lastTotal = useRef(0);
   if (found.data) lastTotal.current = found.data.total;
   const total = found.data?.total ?? (refused ? lastTotal.current : 0);
+
+  const expect = useCallback(
+    (name: string) => void client.prefetchQuery(placeOptions(client, source, name, KEPT_AHEAD)),
+    [client, source],
+  );
 
   const [seen, setSeen] = useState<readonly [number, number] | null>(null);
   const rest = useRef<{ timer: ReturnType<typeof setTimeout>; range: readonly [number, number] } | null>(null);
@@ -143,6 +150,7 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
     total,
     rowAt,
     fetchAt,
+    expect,
     show,
     selectedAt: here && at.exact && !moved ? at.place : -1,
     goal: { place: here ? Math.min(at.place, total - 1) : -1, turn: at.turn },
@@ -156,14 +164,23 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   };
 }
 
+function placeOptions<R>(client: QueryClient, source: Source<R>, name: string | null, gcTime = KEPT) {
+  return queryOptions({
+    queryKey: [...source.key, "place", name],
+    queryFn: ({ signal }) => find(client, source, name, signal, gcTime),
+    gcTime,
+  });
+}
+
 /** The page with a node, loaded before its position is returned, so a list never shows a position without its rows. */
 async function find<R>(
   client: QueryClient,
   source: Source<R>,
   name: string | null,
   signal: AbortSignal,
+  kept: number,
 ): Promise<Found> {
-  const page = (place: number) => client.fetchQuery(pageOptions(source, Math.floor(place / PAGE_ROWS)));
+  const page = (place: number) => client.fetchQuery(pageOptions(source, Math.floor(place / PAGE_ROWS), kept));
   if (name === null) return { place: 0, exact: false, total: (await page(0)).total };
   try {
     const { items, start, total } = await source.around(name, signal);
@@ -182,7 +199,7 @@ interface Rows<R> {
   total: number;
 }
 
-function pageOptions<R>(source: Source<R>, page: number) {
+function pageOptions<R>(source: Source<R>, page: number, gcTime = KEPT) {
   return {
     queryKey: [...source.key, "at", page],
     queryFn: async ({ signal }: { signal: AbortSignal }): Promise<Rows<R>> => {
@@ -195,7 +212,7 @@ function pageOptions<R>(source: Source<R>, page: number) {
         if (whole) return { rows, total: part.total };
       }
     },
-    gcTime: KEPT,
+    gcTime,
   };
 }
 
