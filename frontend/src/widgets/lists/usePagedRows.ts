@@ -48,6 +48,8 @@ export interface PagedRows<R> {
   selectedAt: number;
   /** Row to scroll to, with a number that grows with every request to do so. */
   goal: { place: number; turn: number };
+  /** Such a request for the selected row, which may be scrolled out of view. */
+  lead: () => void;
   problem: Error | null;
   /** The server does not understand what is asked for, such as a search that is still being typed; the list of before stays. */
   refused: Error | null;
@@ -134,12 +136,13 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   };
 
   const [at, setAt] = useState<Selected>({ list: "", name: "", place: -1, exact: false, total: 0, turn: 0 });
+  const lead = useCallback(() => setAt((now) => ({ ...now, turn: now.turn + 1 })), []);
   const here = at.list === list && at.name === selected;
   const row = here && at.exact ? rowAt(at.place) : undefined;
   const moved = row !== undefined && shown.nameOf(row) !== selected;
   // While drawing, as an effect would have all that shows the selection drawn twice.
   if (selected !== null && (!here || moved)) {
-    const settle = (next: Found) => setAt({ ...next, list, name: selected, turn: at.turn + 1 });
+    const settle = (next: Found) => setAt((now) => ({ ...next, list, name: selected, turn: now.turn + 1 }));
     const place = fresh ? placeAmong(client, shown, selected) : -1;
     if (place >= 0) settle({ place, exact: true, total });
     else if (anchor.list !== list || anchor.name !== selected) setAnchor({ list, name: selected });
@@ -154,6 +157,7 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
     show,
     selectedAt: here && at.exact && !moved ? at.place : -1,
     goal: { place: here ? Math.min(at.place, total - 1) : -1, turn: at.turn },
+    lead,
     problem: refused ? null : (found.error ?? problem),
     refused,
     loading: found.isPending || found.isPlaceholderData,

@@ -7,7 +7,7 @@ import {
   type ListExtent,
   scrollForTop,
   topAtScroll,
-  topToShow,
+  topToKeep,
   visibleRows,
 } from "../../base/lists/virtualScroll";
 import { atRest } from "../late/rest";
@@ -67,16 +67,25 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
     if (!element) return;
     const measure = () => {
       const view = element.clientHeight;
-      // What comes above the list makes it lower: the row that was made visible stays so.
       const { index } = held.current;
-      const wanted = index < 0 || view === 0 ? null : topToShow({ ...latest.current, view }, top.current, index);
-      if (wanted !== null) move(element, wanted);
+      if (index >= 0 && view > 0) {
+        // What comes and goes above the list changes its height: the row that was made visible stays so. A box that grows past the end
+        // of its list is moved by the browser, and one that was hidden did not move at all: neither is a scroll of the reader's.
+        const now = { ...latest.current, view };
+        const wanted = topToKeep(now, top.current, index);
+        const moved = Math.abs(element.scrollTop - scrollForTop(now, wanted)) > 1;
+        if (moved || wanted !== top.current) move(element, wanted);
+      }
       setView(view);
     };
     const scroll = () => {
       const now = latest.current;
       const here = element.scrollTop;
       if (here === placed.current) return; // told of what `move` did
+      if (element.clientHeight !== now.view) {
+        measure();
+        if (held.current.index >= 0) return; // the box moved, and nobody scrolled
+      }
       if (Math.abs(here - held.current.scroll) > 1) held.current.index = -1;
       const atEnd = here <= 0 || here >= element.scrollHeight - element.clientHeight - 1;
       if (atEnd || !isScaled(now) || Math.abs(here - scrollForTop(now, top.current)) > 1)
@@ -111,12 +120,16 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
       if (!element) return;
       // As it was measured last: to ask the element would have the page laid out in the middle of a key.
       const view = latest.current.view || element.clientHeight;
-      const wanted = topToShow({ ...latest.current, view }, top.current, index);
-      if (wanted !== null) move(element, wanted);
+      const wanted = topToKeep({ ...latest.current, view }, top.current, index);
+      if (wanted !== top.current) move(element, wanted);
       held.current.index = index;
     },
     [element, move],
   );
+  // A shorter list moves the element, too.
+  useLayoutEffect(() => {
+    if (held.current.index >= 0 && held.current.index < count) reveal(held.current.index);
+  }, [count, reveal]);
 
   const shown = clampTop(extent, spot.top);
   return {
