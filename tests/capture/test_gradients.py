@@ -79,6 +79,38 @@ def test_a_value_given_twice_gets_both_parts_in_order(make: Any, read: Any) -> N
     assert (first["Max"], second["Max"]) == (1.0, -3.0)
 
 
+class _Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fused = False
+        self.q, self.k, self.v = (nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, v: torch.Tensor, k: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        query, key, value = self.q(q), self.k(k), self.v(v)
+        if self.fused:
+            return F.scaled_dot_product_attention(query, key, value), None
+        shares = (query @ key.transpose(-1, -2) / 2).softmax(-1)
+        return torch.matmul(shares, value), shares
+
+
+def test_gradients_of_a_tensor_given_thrice_stand_in_the_order_of_its_use(make: Any, read: Any) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(_Attention())
+    debugger = make(level="L0")
+    for fused in (False, True):  # the graph behind the results has another order
+        model[0].fused = fused
+        debugger.start(model)
+        x = torch.linspace(-1, 2, 24).reshape(2, 3, 4).requires_grad_()
+        model[0](x, x, x)[0].sum().backward()
+        debugger.stop()
+        debugger.step()
+    written, fused = (
+        [one["Norm"] for one in read(step).data["Module.0._Attention.backward.0"]["output"]] for step in (0, 1)
+    )
+    assert len({round(norm, 3) for norm in written}) == 3
+    assert fused == pytest.approx(written, rel=1e-4)
+
+
 def test_arguments_without_gradient_are_null_and_integers_have_no_place(make: Any, read: Any) -> None:
     frozen, weight = torch.ones(2, 3), torch.ones(4, 3, requires_grad=True)
     table = torch.ones(5, 3, requires_grad=True)

@@ -36,6 +36,10 @@ class Growing:
         return k, v
 
 
+class Behind(Growing):
+    """The model takes all words in each pass, and cuts off behind its tables what the cache holds."""
+
+
 class Full(Growing):
     """Keys and values of full length from the beginning; what is not filled yet is zero."""
 
@@ -125,9 +129,11 @@ class Decoder(nn.Module):
         self.norm, self.head = Rms(16), nn.Linear(16, 40, bias=False)
 
     def forward(self, ids: torch.Tensor, cache: Growing | None, seen: torch.Tensor | None) -> torch.Tensor:
-        past, count = 0 if cache is None else cache.past, ids.shape[1]
+        past, count = 0 if cache is None or isinstance(cache, Behind) else cache.past, ids.shape[1]
         at = torch.arange(count) + past
         x = self.words(ids) + self.places(at)
+        if isinstance(cache, Behind):
+            x, at, count = x[:, cache.past :], at[cache.past :], count - cache.past
         mask = None
         if self.eager or isinstance(cache, Full):
             length = count if cache is None else cache.length(count)
@@ -174,7 +180,7 @@ def generate(kind: type[Growing] | None, chunks: tuple[int, ...] = (4,), rows: i
                 logits = model.decoder(words[:, begin:end], cache, seen)
             for _ in range(NEW):
                 words = torch.cat((words, logits[:, -1].argmax(-1, keepdim=True)), 1)
-                logits = model.decoder(words if cache is None else words[:, -1:], cache, seen)
+                logits = model.decoder(words if cache is None or kind is Behind else words[:, -1:], cache, seen)
 
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402, N812
 from pipeline.comparing import compare  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
+from dumpscope.domain.facts import Method  # noqa: E402
 from healthy.recording import answer_of, recorded, verdicts  # noqa: E402
 
 TASKS = ("statistics", "tensor")
@@ -322,6 +325,36 @@ def test_a_product_of_scores_is_not_that_of_queries(tmp_path: Path, task: str) -
     assert [(one.node, one.kind) for one in answer.origins] == [("Tensor.__mul__.0.forward", "configuration")]
 
 
+HIDDEN = torch.ones(6, 6, dtype=torch.bool).triu(1)
+DISTANCES = -(torch.arange(6) - torch.arange(6)[:, None]).abs() * torch.tensor([0.5, 0.25])[:, None, None]
+
+
+def by_biased_scores(query: Any, key: Any, value: Any, by: float = 10.0) -> Any:
+    """Attention with a bias by distance, hidden by masked_fill: the operation by which `by_biased_mask` makes its mask."""
+    scores = torch.einsum("bhid,bhjd->bhij", torch.tanh(query), key) * by + DISTANCES
+    scores = scores.masked_fill(HIDDEN, -torch.finfo(scores.dtype).max)
+    weights = F.dropout(F.softmax(scores, dim=-1, dtype=torch.float32), 0.0)
+    return torch.einsum("bhij,bhjd->bhid", weights, value)
+
+
+def by_biased_mask(query: Any, key: Any, value: Any, by: float = 20.0) -> Any:
+    mask = DISTANCES.expand(2, 2, -1, -1).masked_fill(HIDDEN, -torch.finfo(query.dtype).max // 2)
+    return F.scaled_dot_product_attention(torch.tanh(query) * by, key, value, attn_mask=mask)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_mask_of_a_fused_attention_is_not_the_scores_hidden_by_the_same_call(tmp_path: Path, task: str) -> None:
+    eager, fused = (attended(tmp_path / how.__name__, how, task) for how in (by_biased_scores, by_biased_mask))
+    for sides in ((eager, fused), (fused, eager)):
+        answer, (unit,) = compare(*sides)
+        assert (answer.outcome, answer.origins, answer.counts.no) == ("agrees", [], 0), verdicts(unit)
+    wrong = attended(tmp_path / "wrong", by_biased_mask, task, by=23.0)
+    for sides in ((eager, wrong), (wrong, eager)):
+        answer, _ = compare(*sides)
+        assert answer.outcome == "diverged"
+        assert answer.origins[0].node.split(".")[1] in ("einsum", "scaled_dot_product_attention", "__mul__")
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_path: Path, task: str) -> None:
     def averaged(name: str, dtype: Any, by: float, together: bool) -> Path:
@@ -347,3 +380,97 @@ def test_an_average_of_weights_that_libraries_compute_by_dtype_is_no_cause(tmp_p
     assert (answer.origins[0].node, answer.origins[0].kind) == ("Functional.linear.1.forward", "weight")
     answer, _ = compare(averaged("same", torch.float32, 0.5, together=False), golden)
     assert [one.kind for one in answer.origins] == ["structure"]
+
+
+def single_heads() -> Any:
+    torch.manual_seed(2)
+    return [torch.randn(2, 8, 1, 32).requires_grad_() for _ in range(3)]
+
+
+def written_out_for_one_position() -> None:
+    query, key, value = single_heads()
+    made = torch.matmul(F.softmax(torch.matmul(query * 1.5, key.transpose(2, 3)) * 32**-0.5, dim=-1), value)
+    made.square().sum().backward()
+
+
+def fused_for_one_position() -> None:
+    query, key, value = single_heads()
+    F.scaled_dot_product_attention(query * 1.5, key, value).square().sum().backward()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_gradients_of_scores_that_change_nothing_are_rounding(tmp_path: Path, task: str) -> None:
+    for number, sides in enumerate(
+        [
+            (fused_for_one_position, written_out_for_one_position),
+            (written_out_for_one_position, fused_for_one_position),
+        ]
+    ):
+        answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
+        assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+
+
+def biased_and_hidden() -> Any:
+    query, key, value = heads()
+    bias = torch.linspace(-1, 2, 72).reshape(1, 2, 6, 6)
+    hidden = torch.zeros(6, 6).masked_fill(~kept(), torch.finfo(torch.float32).min)
+    scores = torch.matmul(query, key.transpose(2, 3)) * 4**-0.5
+    return torch.relu(torch.matmul(F.softmax(scores + bias + hidden, dim=-1), value))
+
+
+def biased_mask() -> Any:
+    query, key, value = heads()
+    bias = torch.linspace(-1, 2, 72).reshape(1, 2, 6, 6)
+    mask = torch.where(kept(), bias, torch.finfo(torch.float32).min)
+    return torch.relu(F.scaled_dot_product_attention(query, key, value, attn_mask=mask))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_mask_that_holds_the_bias_too_is_not_the_bias(tmp_path: Path, task: str) -> None:
+    for number, sides in enumerate([(biased_and_hidden, biased_mask), (biased_mask, biased_and_hidden)]):
+        answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
+        assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
+        assert (unit.pairs.method == Method.FUSED).any()
+
+
+class WrongRow(TorchDispatchMode):
+    """The kernel of attention makes the fifth row of its result too large."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if "scaled_dot_product" in func.overloadpacket.__name__:
+            made[0][..., 4, :] *= 1.05
+        return made
+
+
+def padded(added: bool, mode: Any = nullcontext) -> Callable[[], Any]:
+    """Attention with a mask that hides all positions from the first two rows, as padding on the left does."""
+
+    def run() -> Any:
+        mask = kept()
+        mask[:2] = False
+        form = torch.zeros(6, 6).masked_fill(~mask, torch.finfo(torch.float32).min) if added else mask
+        with mode():
+            return torch.relu(F.scaled_dot_product_attention(*heads(), attn_mask=form))
+
+    return run
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_of_padding_under_a_mask_in_another_form_are_no_wrong_kernel(tmp_path: Path, task: str) -> None:
+    for number, sides in enumerate([(padded(True), padded(False)), (padded(False), padded(True))]):
+        answer, _ = answer_of(tmp_path / str(number), *sides, task=task)
+        (origin,) = answer.origins
+        assert (origin.node, origin.kind) == ("Functional.scaled_dot_product_attention.0.forward", "configuration")
+        said = {one["id"]: one["values"] for one in origin.evidence_said}
+        if task == "tensor":
+            assert said["origin.masked_rows"] == {"hidden": 8, "count": 24}
+            assert origin.confidence >= 0.9
+        else:
+            assert "origin.masked_rows_unseen" in said
+            assert origin.confidence < 0.9
+
+
+def test_a_wrong_row_beside_those_of_padding_is_a_wrong_kernel(tmp_path: Path) -> None:
+    answer, _ = answer_of(tmp_path, padded(True, WrongRow), padded(False), task="tensor")
+    assert [one.kind for one in answer.origins] == ["computation"]

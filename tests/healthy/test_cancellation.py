@@ -97,9 +97,41 @@ def attention_to_equal_values(layer: nn.Linear, rows: Tensor) -> Tensor:
     return (shares @ layer(torch.ones_like(rows))).square().sum()
 
 
+def row_made_a_unit(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """No loss depends on the length that the second scaling takes away: of its gradient rounding is left."""
+    held = F.gelu(layer(rows)) * 1e-2
+    held = held * torch.rsqrt(held.pow(2).sum(-1, keepdim=True) + 1e-9)
+    return (held * torch.rsqrt(held.pow(2).sum(-1, keepdim=True) + 1e-9)).sin().sum()
+
+
+def root_norm_by_hand(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """Both uses of its input have a gradient, and their sum, which no recorded call makes, is rounding; what is made of it is too
+    small for a score, and large again later."""
+    held = F.gelu(layer(rows)) * 1e-3
+    for _ in range(2):
+        held = held * (held.pow(2).mean(-1, keepdim=True) + 1e-12).pow(-0.5)
+    return held.pow(2).mean()
+
+
+def norms_in_a_chain(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """The second norm leaves a share of what the first has left."""
+    held = F.layer_norm(F.gelu(layer(rows)), (16,))
+    for scale in (1.0, 2.0):
+        held = F.layer_norm(held + torch.sin(scale * held), (16,))
+    return F.layer_norm(held, (16,)).square().mean()
+
+
+def loss_of_all_and_of_one_row(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """What arrives at the last norm is a sum that no recorded call makes, and far larger than what is left behind it."""
+    held = F.layer_norm(F.gelu(layer(rows)), (16,))
+    last = F.layer_norm(held + torch.sin(held), (16,))
+    return last.square().mean() + last[0].square().mean()
+
+
 PROGRAMS = [
     summed_norm, variance_by_moments, centred_twice, weighted, distance_to_one, norm_of_a_constant_batch,
-    loss_that_no_norm_lets_change, attention_to_equal_values,
+    loss_that_no_norm_lets_change, attention_to_equal_values, row_made_a_unit, root_norm_by_hand, norms_in_a_chain,
+    loss_of_all_and_of_one_row,
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,19 @@ def test_one_call_beside_several_is_fused_and_they_are_decomposed(tmp_path: Path
         "Torch.sin.0.forward": ("decomposed", "Functional.thing.0.forward"),
         "Torch.cos.0.forward": ("decomposed", "Functional.thing.0.forward"),
     }
+
+
+def test_a_call_is_told_from_the_first_that_was_dumped_of_those_beside_it(tmp_path: Path) -> None:
+    one = step("Functional.thing", "p", "q")
+    run = [step("Torch.sin", "h", "s"), step("Torch.cos", "s", "y")]
+    target = flow(tmp_path / "t", [FIRST, one, LAST])
+    flow(tmp_path / "g", [FIRST, *run, LAST])
+    file = next((tmp_path / "g").rglob("dump.json"))
+    held = json.loads(file.read_text())
+    del held["data"]["Torch.sin.0.forward"]  # construct.json still names it
+    file.write_text(json.dumps(held))
+    golden = read_rank(discover(tmp_path / "g").ranks[0])
+    assert causes(target, golden)["Functional.thing.0.forward"] == ("fused", "Torch.cos.0.forward")
 
 
 def test_a_backward_call_has_the_cause_of_its_forward(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
 from dumpscope.domain.run import Run
 from dumpscope.match.amounts.data import find_amounts
 from dumpscope.match.amounts.kept import find_kept
+from dumpscope.match.amounts.last import find_last
 from dumpscope.texts import Phrase, Value, phrase
 from dumpscope.verdict.coverage import MISSING_KINDS, kinds_of_calls
 from dumpscope_format.run import NOTE_KINDS
@@ -38,7 +39,7 @@ def find_setting_differences(target: RankDump, golden: RankDump, context: Contex
     of_runs = find_run_differences(target.header.run, golden.header.run)
     of_runs += describe_notes({"target": target.header.run, "golden": golden.header.run})
     out = [*_describe_headers(target.header, golden.header), *of_runs]
-    kept = _describe_kept(target, golden, context, facts)
+    kept = _describe_kept(target, golden, context, facts) or _describe_last(target, golden, context, facts)
     own = target.ref.passes or golden.ref.passes or kept  # the loop around passes, or the cache, makes calls of its own
     if not own and not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
         out += _describe_missing_calls(target, golden)
@@ -77,6 +78,17 @@ def _describe_kept(target: RankDump, golden: RankDump, context: Context, facts: 
     sides = [phrase(f"side.{side}") for side in ("target", "golden")]
     side, other = sides if kept.larger == "target" else sides[::-1]
     return [phrase("setting.kept", side=[side], other=[other], length=kept.length, common=[phrase(f"kept.{said}")])]
+
+
+def _describe_last(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
+    """One side computes all positions in each pass, the other the last one: what of it is compared."""
+    last = find_last(target, golden, context)
+    if last is None:
+        return []
+    said = "compared" if (facts.unequal[last.rows] >= 0).any() else "unseen"
+    sides = [phrase(f"side.{side}") for side in ("target", "golden")]
+    side, other = sides if last.larger == "target" else sides[::-1]
+    return [phrase("setting.last", side=[side], other=[other], common=[phrase(f"last.{said}")])]
 
 
 def _count_passes(dump: RankDump, node: int) -> int:

@@ -71,6 +71,16 @@ class Outcome(IntEnum):
     INSIDE = 9  # of one side only, since it lies inside a fused call: not missing, not comparable
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedRows:
+    """What the tensors of a call of attention show: `hidden` of `count` rows of its result have a mask that leaves them no
+    position, and whether all other rows agree."""
+
+    hidden: int
+    count: int
+    others_agree: bool
+
+
 class Verdict(IntEnum):
     """What the column "Accuracy Reached or Not" says; ordered by severity."""
 

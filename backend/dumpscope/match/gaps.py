@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dumpscope.domain.records import NodeKind
@@ -14,15 +14,23 @@ from dumpscope.match.sides import Side, is_call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Free entries of both sides in order of time; a free module comes before its content."""
+    """Free entries of both sides in order of time; a free module comes before its content.
 
+    parent: the matched module around them, as entry of the target; -1 for the top
+    """
+
+    parent: int
     target: list[int]
     golden: list[int]
 
 
-def find_gaps(matching: Matching) -> Iterator[Gap]:
-    """Find the gaps of every matched module and of the top in which at least one side has a free forward call."""
+def find_gaps(matching: Matching, loose: Collection[int] = ()) -> Iterator[Gap]:
+    """Find the gaps of every matched module and of the top in which at least one side has a free forward call.
+
+    loose: target entries whose pairs bound no gap; they and their partners are listed like free ones
+    """
     target, golden = matching.target, matching.golden
+    freed = {matching.partner[t] for t in loose}
     parents = [(-1, -1), *matching.partner.items()]
     for t_parent, g_parent in parents:
         ts = [t for t in target.children.get(t_parent, ()) if is_call(target, t) and not target.again(t)]
@@ -31,10 +39,11 @@ def find_gaps(matching: Matching) -> Iterator[Gap]:
             continue
         places = {g: j for j, g in enumerate(gs)}
         t_from = g_from = 0
-        for i, j in [*_anchors(matching, ts, places), (len(ts), len(gs))]:
+        for i, j in [*_anchors(matching, [-1 if t in loose else t for t in ts], places), (len(ts), len(gs))]:
             gap = Gap(
-                target=[x for t in ts[t_from:i] if matching.free_target(t) for x in below(target, t)],
-                golden=[x for g in gs[g_from:j] if matching.free_golden(g) for x in below(golden, g)],
+                parent=t_parent,
+                target=[x for t in ts[t_from:i] if t in loose or matching.free_target(t) for x in below(target, t)],
+                golden=[x for g in gs[g_from:j] if g in freed or matching.free_golden(g) for x in below(golden, g)],
             )
             if gap.target or gap.golden:
                 yield gap

@@ -67,7 +67,7 @@ class _UnmatchedCalls:
     def __init__(
         self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int], partners: dict[int, int]
     ) -> None:
-        self._side, self._inside, self._beyond = side, inside, beyond
+        self._side, self._inside, self._beyond, self._dumped = side, inside, beyond, other.dumped
         transformed = other.in_transforms()
         self._no_backward = {
             (side.label[mine], side.index[mine]) for mine, theirs in partners.items() if theirs in transformed
@@ -112,9 +112,12 @@ class _UnmatchedCalls:
             entry = self._forward.get((label, side.index[entry]), entry)
         mine, opposite = self._opposite.get(entry, (0, []))
         if opposite and mine:
+            shown = next(
+                (one for one in opposite if one < self._dumped), -1
+            )  # behind these stand calls that were not dumped
             if mine == 1 < len(opposite):
-                return Leftover.FUSED, opposite[0]
-            return (Leftover.DECOMPOSED if mine > 1 == len(opposite) else Leftover.REPLACED), opposite[0]
+                return Leftover.FUSED, shown
+            return (Leftover.DECOMPOSED if mine > 1 == len(opposite) else Leftover.REPLACED), shown
         if backend(label) is not None and label not in self._labels:
             return Leftover.ONE_BACKEND, -1
         return Leftover.INSERTED, -1

@@ -69,25 +69,27 @@ def _check_step(dump: RankDump, node: int) -> bool | None:
             made = item if made < 0 and items.kind[item] == Kind.TENSOR else made
         elif items.role[item] in (Role.INPUT, Role.KWARG):
             tensor = items.kind[item] == Kind.TENSOR
-            given[items.paths[items.path[item]]] = _read(dump, item) if tensor else value_of(dump, item)
+            given[items.paths[items.path[item]]] = read_item(dump, item) if tensor else value_of(dump, item)
             dtype = dtype or (items.dtypes[items.dtype[item]] if tensor else "")
     label = int(dump.nodes.label[node])
     if made < 0 or label < 0:
         return None
-    return follows(operation(dump.nodes.labels[label]), given, _read(dump, made), dtype)
+    return follows(operation(dump.nodes.labels[label]), given, read_item(dump, made), dtype)
 
 
 def _check(dump: RankDump, picking: Picking) -> WrongPick | None:
     """Raises TensorError, OSError or ValueError where the tensors are missing, damaged, too large, or of another form."""
     if not prod(dump.items.shapes[dump.items.shape[picking.source]]):
         raise ValueError(picking)
-    source, indices = _read(dump, picking.source), _read(dump, picking.indices)
-    return find_wrong_pick(picking, source, indices, _read(dump, picking.values) if picking.values >= 0 else None)
+    source, indices = read_item(dump, picking.source), read_item(dump, picking.indices)
+    return find_wrong_pick(picking, source, indices, read_item(dump, picking.values) if picking.values >= 0 else None)
 
 
-def _read(dump: RankDump, item: int) -> Array:
-    """Raises TensorError or OSError; ValueError where the record names no file, is too large, or the numbers cannot be ordered.
-    16-bit numbers that numpy does not know are handed out as float32."""
+def read_item(dump: RankDump, item: int) -> Array:
+    """The tensor of an item; 16-bit numbers that numpy does not know are handed out as float32.
+
+    Raises TensorError or OSError; ValueError where the record names no file, is too large, or the numbers cannot be ordered.
+    """
     code = int(dump.items.data_name[item])
     root = dump.header.data_dir
     shape = dump.items.shapes[dump.items.shape[item]] if dump.items.shape[item] >= 0 else ()

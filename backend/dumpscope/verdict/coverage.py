@@ -13,6 +13,7 @@ from dumpscope.domain.records import Bool, Direction, Int8, Int64, Kind, NodeKin
 from dumpscope.domain.result import Unit
 from dumpscope.domain.unread.memory import UNINITIALISED
 from dumpscope.match.amounts.kept import find_kept
+from dumpscope.match.amounts.last import find_last
 from dumpscope.match.endings import are_around_passes
 from dumpscope.match.operators.operations import moves_data
 from dumpscope.texts import Phrase, english, phrase
@@ -53,7 +54,8 @@ def find_reasons(unit: Unit) -> Int8:
     reasons[nothing] = Reason.JOINED if joined else Reason.NO_NUMBER
     reasons[nothing & ~np.bool_(joined) & unfollowed] = Reason.UNSTORED
     other = nothing & context.shape_differs
-    if other.any() and find_kept(unit.target, unit.golden, context) is None:
+    sides = unit.target, unit.golden, context
+    if other.any() and find_kept(*sides) is None and find_last(*sides) is None:
         reasons[other] = Reason.AMOUNTS
     alone = ~context.both
     bare = (not len(unit.target.items), not len(unit.golden.items))

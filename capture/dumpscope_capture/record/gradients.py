@@ -174,8 +174,8 @@ class Watch:
     def _assign(
         self, boundary: list[tuple[Node, int, Edge]], places: dict[Edge, list[int]]
     ) -> dict[Node, list[tuple[int, int]]]:
-        """Assign each gradient to an argument. A tensor passed twice gets one gradient each if the counts agree, else the first
-        argument gets all."""
+        """Assign each gradient to an argument. A tensor passed twice gets one gradient each if the counts agree, in the order in
+        which the program used it; else the first argument gets all."""
         of_edge: dict[Edge, list[tuple[Node, int]]] = {}
         for node, slot, edge in boundary:
             of_edge.setdefault(edge, []).append((node, slot))
@@ -183,6 +183,8 @@ class Watch:
         for edge, contributions in of_edge.items():
             arguments = places[edge]
             each = len(contributions) == len(arguments)
+            if each and len(contributions) > 1:
+                contributions.sort(key=lambda one: (one[0]._sequence_nr(), one[1]))
             for number, (node, slot) in enumerate(contributions):
                 argument = arguments[number] if each else arguments[0]
                 if (

@@ -16,6 +16,7 @@ from dumpscope.analysis.rules.evidence import (
     is_backward,
     name_in_call,
 )
+from dumpscope.analysis.rules.masked_rows import check_masked_rows, describe_masked_rows
 from dumpscope.analysis.rules.ordering import (
     OTHERS,
     check_order,
@@ -30,7 +31,7 @@ from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.noise import JUMP
 from dumpscope.analysis.unit.taint import drop_tainted
-from dumpscope.domain.facts import Outcome
+from dumpscope.domain.facts import MaskedRows, Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.picking import PickCheck
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role, State
@@ -39,13 +40,16 @@ from dumpscope.verdict.score import is_exact_kind, overflow_differs
 
 TIES: Final = "ties"
 RANDOM: Final = "random"
-"""Variants of a configuration: only the order of equal elements differs; a random call."""
+MASKED: Final = "masked"
+"""Variants of a configuration: only the order of equal elements differs; a random call; rows that see no position."""
 UNJUDGED: Final = "unjudged"
 """Variant of a computation: one of several calls, of which only the result of the last could be compared."""
 WRONG_PICK: Final = "wrong_pick"
 """Variant of a computation: an index that the values disprove."""
 HASHES: Final = {"": 1.0, "alone": 0.7, "kernels": 0.4}
 """What is left of the confidence where only hashes differ, by the reason that this may be rounding."""
+SEEN_ROWS: Final = 0.95
+"""Confidence where tensors show that results differ in rows alone that see no position."""
 STEEP: Final = 10.0
 """An output this many times worse than inputs below the threshold does not follow from them."""
 RANDOM_CALLS: Final = frozenset(
@@ -87,6 +91,8 @@ class Computation(Rule):
             special = [describe_wrong(finding.detail)]
         elif finding.variant == BITS:
             special = [describe_bits(case, finding)]
+        elif finding.variant == MASKED and isinstance(finding.detail, (MaskedRows, str)):
+            special = [describe_masked_rows(finding.detail)]
         elif finding.variant == SATURATED:
             special = [_describe_limit(case, finding)]
         else:
@@ -109,12 +115,18 @@ class Computation(Rule):
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         if finding.detail == OTHERS or (finding.variant == TIES and finding.detail is None):
             return [phrase("advice.ties_unseen", call=_call_of(case, finding.pair))]
+        if finding.variant == MASKED:
+            seen = isinstance(finding.detail, MaskedRows)
+            unseen = [] if seen else [phrase("advice.masked_rows_unseen", call=_call_of(case, finding.pair))]
+            return [phrase("advice.masked_rows"), *unseen]
         own = finding.variant if finding.variant in (TIES, RANDOM, SATURATED, BITS) else ""
         return [phrase(f"advice.{own}")] if own else advise_by_kind(case, finding)
 
     def confidence(self, case: Case, finding: Finding, limit: float) -> float:
         """Lower for inputs that were not or half compared, a score near the floor, and calls of one side only just before."""
         columns, pair = case.columns, finding.pair
+        if isinstance(finding.detail, MaskedRows):
+            return SEEN_ROWS
         if finding.variant in (TIES, UNJUDGED):
             limit *= 0.5
         if finding.detail == OTHERS:  # a tie at the border of what is picked cannot be ruled out
@@ -183,6 +195,13 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
             continue
         clipped = not broken[items].any() and bool(_stands_at_limit(case, items).any())
         kind = "configuration" if ties else _kind_of(case, pair, bool(broken[items].any()) or clipped)
+        masked = check_masked_rows(case, pair, items) if kind in ("computation", "overflow") else None
+        if masked is not None:
+            shown = tuple(items.tolist())
+            findings.append(
+                Finding(pair=pair, kind="configuration", rule="O-1", items=shown, variant=MASKED, detail=masked)
+            )
+            continue
         variant = ""
         if kind == "configuration":
             variant = TIES if ties else RANDOM

@@ -13,6 +13,7 @@ from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.analysis.unit.noise import have_other_dtypes
+from dumpscope.domain.facts import Outcome
 from dumpscope.domain.records import Bool, Int64, Kind
 from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import is_exact_kind
@@ -74,7 +75,8 @@ def trace_to_dtype(case: Case, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _find_other_dtypes(case: Case) -> Bool:
-    """By item pair: floating-point tensors of two dtypes, of a leaf call that both sides made."""
+    """By item pair: floating-point tensors of two dtypes, of a leaf call that both sides made. A mask of truth values beside one
+    that is added is another form of it."""
     context = case.context
     found: Bool = (
         context.both
@@ -84,6 +86,7 @@ def _find_other_dtypes(case: Case) -> Bool:
         & (context.t_dtype != context.g_dtype)
         & ~is_exact_kind(context)
         & ~context.unread
+        & (case.facts.outcome != Outcome.FORM)
         & case.columns.leaf[context.pair]
     )
     return found

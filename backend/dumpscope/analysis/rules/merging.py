@@ -100,11 +100,12 @@ def _in_forward(case: Case, finding: Finding) -> Finding:
     columns = case.columns
     if finding.kind != "structure" or columns.direction[finding.pair] != Direction.BACKWARD:
         return finding
-    calls = {columns.names[pair].removesuffix(".backward") for pair in (finding.pair, *finding.group)}
+    there = (case.pairs.target >= 0).tolist()
+    calls = {(there[pair], columns.names[pair].removesuffix(".backward")) for pair in (finding.pair, *finding.group)}
     forward = [
         pair
         for pair in np.flatnonzero(columns.alone & (columns.direction == Direction.FORWARD)).tolist()
-        if columns.names[pair].removesuffix(".forward") in calls
+        if (there[pair], columns.names[pair].removesuffix(".forward")) in calls
     ]
     if not forward:
         return finding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy as np
 from dumpscope.analysis.rules.evidence import advise_by_kind, describe_items
 from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
 from dumpscope.analysis.unit.case import Case
+from dumpscope.domain.facts import Outcome
+from dumpscope.domain.records import Kind, Role
 from dumpscope.texts import Phrase, phrase
+from dumpscope.verdict.score import is_exact_kind
 
 
 class Modules(Rule):
-    """The module's own code, which was not dumped, is at fault."""
+    """The module's own code, which was not dumped, is at fault, or a call inside it of which nothing could be compared."""
 
     id: ClassVar = "O-6"
     kinds: ClassVar = ("computation", "overflow")
@@ -23,7 +27,10 @@ class Modules(Rule):
         return _find(case, {one.pair for one in found if one.kind != "weight"})
 
     def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
-        return [phrase("origin.module"), *describe_items(case, finding.items, finding.pair)]
+        said = phrase("origin.module")
+        if isinstance(finding.detail, int):
+            said = phrase("origin.module_unjudged", call=case.columns.names[finding.detail])
+        return [said, *describe_items(case, finding.items, finding.pair)]
 
     def advice(self, case: Case, finding: Finding) -> list[Phrase]:
         return advise_by_kind(case, finding)
@@ -53,13 +60,32 @@ def _find(case: Case, known: set[int]) -> list[Finding]:
             & ~columns.alone
         )
     return [
-        Finding(
-            pair=p,
-            kind="computation",
-            rule="O-6",
-            items=tuple(case.different(case.outputs_of(p)).tolist()),
-            variant=HIDDEN,
-        )
-        for p in np.flatnonzero(suspects).tolist()
-        if not below[columns.entry[p]] and p not in known
+        name_module(case, pair, case.different(case.outputs_of(pair)).tolist())
+        for pair in np.flatnonzero(suspects).tolist()
+        if not below[columns.entry[pair]] and pair not in known
     ]
+
+
+def name_module(case: Case, pair: int, items: Sequence[int]) -> Finding:
+    """The finding that a module hides the cause of what differs in `items`: its own code, or a call inside it of which nothing
+    could be compared (`detail`)."""
+    inside = next((one for one in _find_unjudged(case) if _is_inside(case, one, pair)), None)
+    found = Finding(pair=pair, kind="computation", rule="O-6", items=tuple(items))
+    return replace(found, variant=HIDDEN) if inside is None else replace(found, detail=inside)
+
+
+def _find_unjudged(case: Case) -> list[int]:
+    """Calls without calls inside whose results both sides hold, and of which nothing could be compared."""
+    context, columns = case.context, case.columns
+    tensor = context.both & (context.kind == Kind.TENSOR) & (context.role == Role.OUTPUT)
+    tensor &= ~is_exact_kind(context) & columns.leaf[context.pair]
+    lost = tensor & (case.facts.outcome == Outcome.NO_DATA)
+    found: list[int] = np.setdiff1d(context.pair[lost], context.pair[tensor & ~lost]).tolist()
+    return found
+
+
+def _is_inside(case: Case, call: int, module: int) -> bool:
+    entry, around = int(case.columns.entry[call]), int(case.columns.entry[module])
+    while entry >= 0 and entry != around:
+        entry = int(case.tree.parent[entry])
+    return entry >= 0

@@ -13,6 +13,7 @@ from dumpscope.analysis.rules.evidence import (
     describe_birth,
     describe_items,
 )
+from dumpscope.analysis.rules.modules import name_module
 from dumpscope.analysis.rules.ordering import find_order_only
 from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
 from dumpscope.analysis.unit.case import Case
@@ -133,7 +134,7 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
         module = find_hiding_module(case, pair, fresh)
         if module is not None:
             items = case.different(case.outputs_of(module)).tolist()
-            return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), variant=HIDDEN)]
+            return [*findings, name_module(case, module, items)]
         hidden = _was_computed(case, pair, fresh)
         kind, variant = ("computation", HIDDEN) if hidden else ("input", "")
         findings.append(Finding(pair=pair, kind=kind, rule="O-4", items=tuple(fresh), variant=variant))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,8 @@ _SUMS: Final = {
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), _ADDED_PRODUCT),
 }
 """Operations whose result is a sum of products, of operands or of elements."""
+_REPEATS: Final = frozenset({"add", "sub", "expand", "expand_as", "broadcast_to"})
+"""Operations that repeat an operand along its dimensions of size 1 and do not multiply it."""
 _NORMS: Final = frozenset(
     {
         "layer_norm", "batch_norm", "group_norm", "instance_norm", "LayerNorm", "BatchNorm1d", "BatchNorm2d",
@@ -43,6 +46,14 @@ _EPSILON: Final = 1e-5
 _CANCELS: Final = 30.0
 """How many times the result the terms of a forward call are, at least. Where they are fewer, noise stays below its floor, and
 what is estimated of the terms may be off by as much. The terms of a difference are known: there JUMP times count."""
+_ATTENTION: Final = "attention"
+"""Part of the names of fused calls of attention."""
+_PARTS: Final = 16
+"""Gradients of a size that wait for the sum they are part of, at most."""
+_CLOSE: Final = 1e-6
+"""Relative difference of two norms that their own rounding makes."""
+_HIDES: Final = -1e4
+"""What an additive mask adds to hide an element is no larger than this."""
 _ACCUMULATED: Final = ("torch.float32", "torch.float64", "Float32", "Float64")
 """Dtypes that are summed in their own precision; the sums of shorter ones are rounded once."""
 
@@ -53,6 +64,8 @@ class Sums:
 
     given: those asked about; score: of gradients against the whole of which they are left
     measured: of sums against their terms; guarded: also of what is made of such sums; flat: at most one dimension
+    left: the part of its terms that is left of a gradient, reduced (`_terms_of_reduced`) or a sum of two (`_terms_of_parts`), 1
+        elsewhere
     """
 
     facts: Facts
@@ -61,6 +74,21 @@ class Sums:
     measured: Float64
     guarded: Float64
     flat: Bool
+    left: Float64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jumps:
+    """What noise moved over a jump, for `follow_rounding`.
+
+    crossed: by item pair, see `noise.find_crossed`; held: weights, which no call made; bulk: the floor of distances
+    least: up to this score an error needs no sum and no jump (`explained_by`)
+    """
+
+    crossed: Bool
+    held: Bool
+    bulk: float
+    least: float = 1.0
 
 
 def weigh_sums(
@@ -72,8 +100,10 @@ def weigh_sums(
     labels: list[str],
     kind: Int8,
     direction: Int8,
+    golden_names: list[str],
 ) -> Sums:
-    """Measure the sums of a unit. items: the target's; given: scores by item pair; the others by node pair
+    """Measure the sums of a unit. items: the target's; given: scores by item pair; the others by node pair.
+    golden_names: "" where the golden has no node
 
     The last answer stays with the context, for who asks about the same scores again.
     """
@@ -84,11 +114,20 @@ def weigh_sums(
     flat = flat[np.where(context.target >= 0, items.shape[context.target] if len(items) else -1, -1)]
     mean = are_running_means(items, context.target)
     score = given * find_left_over(context, facts, names, kind, direction)
+    norm = _largest_magnitude(context, [NORM])
+    reduced = _terms_of_reduced(context, norm, kind, direction, names)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        left = np.where((reduced > _CANCELS * norm) & (facts.equal == 0), norm / reduced, 1.0)
     measured = score_against_terms(context, score, kind, direction, names, code_labels(labels), flat, mean)
-    nothing = np.zeros(len(context), bool)
-    guarded = follow_rounding(context, facts, score, measured, names, direction, flat, nothing, nothing, 0.0)
-    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=guarded, flat=flat)
-    context.memo[Sums] = found
+    terms = _terms_of_attention(context, norm, [names, golden_names])
+    parts = _terms_of_parts(context, facts, norm, score, kind, direction)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        left = np.fmin(left, norm / parts)
+        share = np.fmin(left, np.where(terms > _CANCELS * norm, norm / terms, 1.0))
+        made = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT)) & np.isfinite(score)
+        measured = np.where(made, np.fmin(measured, score * share), measured)
+    found = Sums(facts=facts, given=given, score=score, measured=measured, guarded=measured, flat=flat, left=left)
+    found = context.memo[Sums] = replace(found, guarded=follow_rounding(context, found, names, direction))
     return found
 
 
@@ -206,6 +245,115 @@ def _terms_of_results(context: Context, norm: Float64, score: Float64, called: B
     return found
 
 
+def _terms_of_reduced(context: Context, norm: Float64, kind: Int8, direction: Int8, names: list[str]) -> Float64:
+    """By item pair the norm of the terms of a gradient that is summed over dimensions in which its argument was repeated, as for
+    the mean that a norm written by hand takes away; nan for other items. The gradient of the factor of a product has the
+    elements of the other factor in its terms."""
+    found = np.full(len(context), np.nan)
+    words = [operation(name) for name in context.apis]
+    repeats = np.array([*(word in _REPEATS for word in words), False])[context.api]
+    products = np.array([*(word == "mul" for word in words), False])[context.api]
+    calls = (kind == NodeKind.API) & (repeats | products)
+    backward, forward = calls & (direction == Direction.BACKWARD), calls & (direction == Direction.FORWARD)
+    tensor = (context.kind == Kind.TENSOR) & (context.elements > 0)
+    received = tensor & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    made = np.flatnonzero(tensor & (context.role == Role.OUTPUT) & backward[context.pair])
+    if not len(made):
+        return found
+    elements = context.elements.astype(np.float64)
+    arriving = _fold_largest(context, norm, received & backward[context.pair])
+    count = _fold_largest(context, elements, received & backward[context.pair])
+    factor = np.ones(context.nodes)
+    if products.any():
+        with np.errstate(invalid="ignore", divide="ignore"):
+            spread = norm / np.sqrt(elements)
+        largest = _fold_largest(context, elements, received & forward[context.pair])
+        whole = received & forward[context.pair] & (elements == largest[context.pair])
+        sizes = _fold_largest(context, spread, whole)
+        of = {names[pair]: pair for pair in np.flatnonzero(forward & products).tolist()}
+        for pair in np.flatnonzero(backward & products).tolist():
+            call = of.get(names[pair].replace("backward", "forward"))
+            factor[pair] = sizes[call] if call is not None else np.nan
+    pair = context.pair[made]
+    fewer = elements[made] < count[pair]
+    found[made[fewer]] = (arriving * factor)[pair[fewer]]
+    return found
+
+
+def _terms_of_parts(
+    context: Context, facts: Facts, norm: Float64, score: Float64, kind: Int8, direction: Int8
+) -> Float64:
+    """By item pair the norm of the two gradients that cancel in one that no recorded call made, as those of the two uses of the
+    input of a norm written by hand; nan for other items. What cancels has norms that differ by no more than the sum."""
+    found = np.full(len(context), np.nan)
+    codes = identify(context)
+    tensor = (context.kind == Kind.TENSOR) & context.both & (direction == Direction.BACKWARD)[context.pair]
+    calls = (kind == NodeKind.API)[context.pair]
+    made = tensor & calls & (context.role == Role.OUTPUT)
+    with np.errstate(invalid="ignore"):
+        loud = tensor & (score > 1) & (facts.equal == 0)
+    if not loud.any():
+        return found
+    seen = np.flatnonzero(tensor)
+    known, first = np.unique(codes[seen], return_index=True)
+    sums = loud & np.isin(codes, known[~made[seen[first]]])  # no call made it before one received it
+    if not sums.any():
+        return found
+    wanted = set(codes[sums].tolist())
+    rows = np.flatnonzero((tensor & calls | sums) & np.isin(context.elements, context.elements[sums]))
+    waiting: dict[int, dict[int, float]] = {}
+    terms: dict[int, float] = {}
+    columns = codes[rows].tolist(), norm[rows].tolist(), context.elements[rows].tolist(), made[rows].tolist()
+    for code, size, count, put_out in zip(*columns, strict=True):
+        here = waiting.setdefault(count, {})
+        if put_out:
+            here[code] = size
+        elif code in wanted and code not in terms:
+            parts = sorted((part, key) for key, part in [*here.items()][-_PARTS:] if part > _CANCELS * size)
+            for (less, one), (more, other) in pairwise(parts):
+                if more - less <= size + _CLOSE * more:
+                    terms[code] = more
+                    del here[one], here[other]
+                    break
+        else:
+            here.pop(code, None)
+    if terms:
+        found = np.array([terms.get(code, np.nan) for code in codes.tolist()])
+    return np.where(tensor | (kind == NodeKind.GRADIENT)[context.pair], found, np.nan)
+
+
+def _terms_of_attention(context: Context, norm: Float64, names: list[list[str]]) -> Float64:
+    """By item pair the norm of the terms of the gradients of queries and keys, from which the softmax in it takes a mean:
+    nothing is left where all positions have the same value, or there is one alone. nan for other items.
+
+    names: by node pair, of each side: one of them may have made attention of single calls
+    """
+    found = np.full(len(context), np.nan)
+    calls: dict[int, int] = {}  # backward -> forward
+    for side in names:
+        of = {name: pair for pair, name in enumerate(side) if _ATTENTION in name and name.endswith(".forward")}
+        backward = [
+            (pair, name.replace("backward", "forward")) for pair, name in enumerate(side) if of and "backward" in name
+        ]
+        calls.update((pair, of[name]) for pair, name in backward if name in of)
+    if not calls:
+        return found
+    back, forward = np.array([*calls]), np.array([*calls.values()])
+    tensor = (context.kind == Kind.TENSOR) & (context.elements > 0)
+    received = tensor & np.isin(context.role, (Role.INPUT, Role.KWARG))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = norm / np.sqrt(context.elements.astype(np.float64))
+    masks = (np.fmin(context.t_stats[:, MIN], context.g_stats[:, MIN]) <= _HIDES) | ~np.isfinite(norm)
+    taken = received & ~is_exact_kind(context) & ~masks
+    size, arriving = np.full((2, context.nodes), np.nan)
+    size[back] = _fold_largest(context, spread, taken)[forward]
+    arriving[back] = _fold_largest(context, spread, received)[back]
+    made = np.flatnonzero(tensor & (context.role == Role.OUTPUT) & np.isfinite(arriving)[context.pair])
+    pair = context.pair[made]
+    found[made] = arriving[pair] * size[pair] ** 2 * np.sqrt(context.elements[made])
+    return found
+
+
 def _terms_of_norms(
     context: Context, norm: Float64, score: Float64, kind: Int8, direction: Int8, names: list[str]
 ) -> Float64:
@@ -284,19 +432,9 @@ def _sizes_of_products(
 
 
 def follow_rounding(
-    context: Context,
-    facts: Facts,
-    score: Float64,
-    guarded: Float64,
-    names: list[str],
-    direction: Int8,
-    flat: Bool,
-    crossed: Bool,
-    held: Bool,
-    bulk: float,
-    least: float = 1.0,
+    context: Context, sums: Sums, names: list[str], direction: Int8, jumps: Jumps | None = None
 ) -> Float64:
-    """`guarded` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these were.
+    """`sums.measured` with the scores of what is made of nothing but rounding, of sums that cancel: lower by as much as these.
 
     An error that comes in with such a sum is as many times larger beside what is left of it as the terms were. A call is
     followed if all that it received with an error above the floor is such; a backward call received what its forward call did,
@@ -306,85 +444,150 @@ def follow_rounding(
     So is what noise moved over a jump: what is computed of it is of other numbers, so that no finite error of it means anything,
     nor do integers and shapes; and so is what no recorded call made, as long as all errors so far are followed.
 
-    score, guarded: by item pair, before and after `score_against_terms`; names, direction: by node pair; flat: as there
-    crossed: by item pair, see `noise.find_crossed`; held: weights, which no call made; bulk: the floor of distances
-    least: up to this score an error needs no sum and no jump (`explained_by`)
+    names, direction: by node pair
     """
-    output = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))
-    whole = 1.0 / bulk if bulk else np.inf
-    finite = np.where(np.isposinf(score) & crossed.any() & ~overflow_differs(context, facts), whole, score)
+    crossed = jumps.crossed if jumps else np.zeros(len(context), bool)
+    score, guarded = sums.score, sums.measured
+    whole = 1.0 / jumps.bulk if jumps and jumps.bulk else np.inf
+    finite = np.where(np.isposinf(score) & crossed.any() & ~overflow_differs(context, sums.facts), whole, score)
     with np.errstate(invalid="ignore"):
         loud = (context.kind == Kind.TENSOR) & (score > 1)
         guarded = np.where(loud & crossed, finite / (2 * whole), guarded)
         begun = loud & (context.role == Role.OUTPUT) & (guarded < finite)
-        begun &= (direction == Direction.FORWARD)[context.pair] | ~flat
-    begun |= crossed
+        begun &= (direction == Direction.FORWARD)[context.pair] | ~sums.flat
+    tensor = context.kind == Kind.TENSOR
+    begun |= crossed | ((sums.left < 1) & tensor & ~(loud & (context.role == Role.OUTPUT)))
     if not begun.any():
         return guarded
-    score, own, numbers = finite, score, identify(context)
-    if (crossed & ~loud).any():  # moved, though statistics do not show it
-        loud |= np.isin(numbers, numbers[crossed & ~loud]) & (context.kind == Kind.TENSOR)
+    numbers = identify(context)
+    if (begun & ~loud).any():  # statistics do not show it
+        loud |= np.isin(numbers, numbers[begun & ~loud]) & tensor
+    # Numbers too small for a score, which what follows may make large again.
+    loud |= tensor & (score == 0) & (sums.facts.equal == 0)
     rows = np.flatnonzero(loud & (context.pair >= context.pair[begun].min()))
-    pairs = context.pair[rows]
-    codes, made, starts = numbers[rows].tolist(), output[rows].tolist(), begun[rows].tolist()
-    moved, loose = crossed[rows].tolist(), ~held[rows]
-    sizes = np.unique(context.elements[crossed])
-    picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
-    # Words that were picked stand among others later on; what was compared does not.
-    if not picks[context.pair[crossed]].any():
-        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], sizes)
-    loose &= _are_multiples(context.elements[rows], sizes[sizes > 0])
-    free, jumped = loose.tolist(), False
-    scores, lower, lines = score[rows].tolist(), guarded[rows].tolist(), flat[rows].tolist()
-    backward = (direction == Direction.BACKWARD)[pairs].tolist()
-    left: dict[int, float] = {}
-    forward: dict[str, float] = {}
-    sound = True  # all errors so far are followed
-    before: float | None = None  # of the last call that was followed
-    bounds = np.flatnonzero(np.diff(pairs, prepend=-1, append=-1)).tolist()
-    calls = pairs[bounds[:-1]].tolist()
-    for pair, first, last in zip(calls, bounds[:-1], bounds[1:], strict=True):
-        back, name = backward[first], names[pair]
-        jumped = jumped or True in moved[first:last]
-        known = [left.get(code) for code in codes[first:last]]
-        if jumped and not back:
-            known = [
-                before if one is None and not made[row] and free[row] else one for row, one in enumerate(known, first)
-            ]
-        share: float | None = None  # the smallest of what it received, None where one of these is not followed
-        for row, same in enumerate(known, first):
-            if not made[row] and (same is not None or scores[row] > least or least <= 1):
-                taken = before if back and same is None else same
-                if taken is None:
-                    share = None
-                    break
-                share = taken if share is None else min(share, taken)
-        else:
-            saved = forward.get(name.replace("backward", "forward")) if back else None
-            if saved is not None:
-                share = saved if share is None else min(share, saved)
-        if share is not None and not back:
-            forward[name] = forward[name.rpartition(".forward")[0]] = share
-        for row, same in enumerate(known, first):
-            if not made[row]:
-                if share is not None and (same is None or jumped):
-                    lower[row] = scores[row] * share
-                continue
-            factor = same if share is None else share
-            if factor is None and not lines[row]:
-                factor = forward.get(name.rpartition(".parameters_grad")[0])
-            if factor is not None:
-                lower[row] = min(lower[row], scores[row] * factor)
-            elif starts[row]:
-                factor = 1 / (2 * whole) if moved[row] else lower[row] / scores[row]
-            if factor is not None:
-                left.setdefault(codes[row], factor)
-                before = factor if sound else None
-            elif scores[row] > least or least <= 1:
-                sound, before = False, None
     lowered: Float64 = guarded.copy()
-    lowered[rows] = lower
-    return np.where(np.isposinf(own) & ~(lowered < finite), own, lowered)
+    lowered[rows] = _Followed(context, sums, finite, guarded, begun, rows, jumps).follow(names, direction)
+    return np.where(np.isposinf(score) & ~(lowered < finite), score, lowered)
+
+
+class _Followed:
+    """What `follow_rounding` knows while it goes from call to call. rows: the item pairs with errors, in the order of calls
+
+    early: gradients of parameters that were recorded before the call that made them
+    left: by the numbers of an item what is left of its terms; forward: of what forward calls received, by name
+    sound: all errors so far are followed; before: what was left for the last call that was followed
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        sums: Sums,
+        score: Float64,
+        guarded: Float64,
+        begun: Bool,
+        rows: Int64,
+        jumps: Jumps | None,
+    ) -> None:
+        self.pairs = context.pair[rows]
+        self.codes = identify(context)[rows].tolist()
+        self.made = np.isin(context.role, (Role.OUTPUT, Role.GRADIENT))[rows].tolist()
+        self.starts, self.lines = begun[rows].tolist(), sums.flat[rows].tolist()
+        self.scores: list[float] = score[rows].tolist()
+        self.lower: list[float] = guarded[rows].tolist()
+        gradient = (context.role == Role.GRADIENT)[rows]
+        put_out = identify(context)[rows][(context.role == Role.OUTPUT)[rows]]
+        self.early = set(np.flatnonzero(gradient & np.isin(identify(context)[rows], put_out)).tolist())
+        self.begins_with: list[float] = _begin_with(sums.left[rows], score[rows], guarded[rows], jumps, rows).tolist()
+        self.least = max(1.0, jumps.least if jumps else 1.0)
+        self.moved = (jumps.crossed[rows] if jumps else np.zeros(len(rows), bool)).tolist()
+        self.loose = _are_loose(context, rows, jumps).tolist() if jumps else [False] * len(rows)
+        # Sums that no recorded call made come in as they are.
+        sums_known = ((sums.left < 1) & ~np.isin(context.role, (Role.OUTPUT, Role.GRADIENT)))[rows]
+        self.sums = sums_known.tolist()
+        self.left = {self.codes[row]: float(sums.left[rows[row]]) for row in np.flatnonzero(sums_known).tolist()}
+        self.forward: dict[str, float] = {}
+        self.sound, self.jumped = True, False
+        self.before: float | None = None
+
+    def follow(self, names: list[str], direction: Int8) -> list[float]:
+        """The scores of `rows`."""
+        bounds = np.flatnonzero(np.diff(self.pairs, prepend=-1, append=-1)).tolist()
+        calls = self.pairs[bounds[:-1]].tolist()
+        backward = (direction == Direction.BACKWARD)[calls].tolist()
+        for pair, back, first, last in zip(calls, backward, bounds[:-1], bounds[1:], strict=True):
+            self._follow_call(names[pair], range(first, last), back=back)
+        for row in self.early:
+            self.lower[row] = min(self.lower[row], self.scores[row] * self.left.get(self.codes[row], 1.0))
+        return self.lower
+
+    def _follow_call(self, name: str, rows: range, *, back: bool) -> None:
+        self.jumped = self.jumped or any(self.moved[row] for row in rows)
+        known = [self.left.get(self.codes[row]) for row in rows]
+        if self.jumped and not back:
+            known = [
+                self.before if one is None and not self.made[row] and self.loose[row] else one
+                for row, one in zip(rows, known, strict=True)
+            ]
+        share = self._share_of_received(name, rows, known, back=back)
+        if share is not None and not back:
+            self.forward[name] = self.forward[name.rpartition(".forward")[0]] = share
+        for row, same in zip(rows, known, strict=True):
+            if row in self.early and same is None:
+                continue
+            if self.made[row]:
+                self._lower_result(name, row, same if share is None else share)
+            elif share is not None and (same is None or self.jumped or self.sums[row]):
+                self.lower[row] = self.scores[row] * share
+
+    def _share_of_received(self, name: str, rows: range, known: list[float | None], *, back: bool) -> float | None:
+        """The smallest share of what a call received, None where one of these is not followed."""
+        share: float | None = None
+        for row, same in zip(rows, known, strict=True):
+            if self.made[row] or (same is None and not self._counts(row)):
+                continue
+            taken = self.before if back and same is None else same
+            if taken is None:
+                return None
+            share = taken if share is None else min(share, taken)
+        saved = self.forward.get(name.replace("backward", "forward")) if back else None
+        if saved is None:
+            return share
+        return saved if share is None else min(share, saved)
+
+    def _lower_result(self, name: str, row: int, factor: float | None) -> None:
+        if factor is None and not self.lines[row]:
+            factor = self.forward.get(name.rpartition(".parameters_grad")[0])
+        if factor is not None:
+            self.lower[row] = min(self.lower[row], self.scores[row] * factor)
+        elif self.starts[row]:
+            factor = self.begins_with[row]
+        if factor is not None:
+            self.left.setdefault(self.codes[row], factor)
+            self.before = factor if self.sound else None
+        elif self._counts(row):
+            self.sound, self.before = False, None
+
+    def _counts(self, row: int) -> bool:
+        """An error that weights do not explain."""
+        return self.scores[row] > self.least
+
+
+def _begin_with(left: Float64, score: Float64, guarded: Float64, jumps: Jumps | None, rows: Int64) -> Float64:
+    """By row what is left of the terms of a sum that cancels; next to nothing of what noise moved over a jump."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: Float64 = np.where(score > 1, guarded / score, left)
+    return np.where(jumps.crossed[rows], jumps.bulk / 2, share) if jumps else share
+
+
+def _are_loose(context: Context, rows: Int64, jumps: Jumps) -> Bool:
+    """Which of these may be made of what noise moved over a jump, by code that was not recorded."""
+    picks = np.array([operation(name) in PLACES for name in context.apis] + [False])[context.api]
+    sizes = np.unique(context.elements[jumps.crossed])
+    loose: Bool = ~jumps.held[rows]
+    # Words that were picked stand among others later on; what was compared does not.
+    if not picks[context.pair[jumps.crossed]].any():
+        loose &= ~is_exact_kind(context, rows) | np.isin(context.elements[rows], sizes)
+    return loose & _are_multiples(context.elements[rows], sizes[sizes > 0])
 
 
 def _are_multiples(elements: Int64, sizes: Int64) -> Bool:

@@ -12,7 +12,7 @@ import numpy as np
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import DifferingWeight, find_differing_weights
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
+from dumpscope.domain.facts import Facts, ItemOpinions, MaskedRows, NodePairs, Outcome
 from dumpscope.domain.picking import PickCheck
 from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
@@ -56,7 +56,7 @@ class History:
     noisy: bool = False
 
 
-def _know_nothing(_pair: int) -> PickCheck | None:
+def _know_nothing(*_numbers: int) -> None:
     return None
 
 
@@ -67,6 +67,7 @@ class Case:
     crossed: by item pair, what noise moved over a jump (`noise.find_crossed`); none in a quiet pair
     bulk: the floor of distances that rules the unit
     check_picks: what the tensors of a node pair that sorts or picks show, None where they cannot be read
+    check_masked_rows: what those of attention show, by the item pairs of its mask and its result; None as there
     makers: what `dataflow.find_makers` found, by whether for the golden
     """
 
@@ -83,6 +84,7 @@ class Case:
     crossed: Bool = field(repr=False)
     bulk: float = 0.0
     check_picks: Callable[[int], PickCheck | None] = field(default=_know_nothing, repr=False)
+    check_masked_rows: Callable[[int, int], MaskedRows | None] = field(default=_know_nothing, repr=False)
     makers: dict[bool, Int64] = field(default_factory=dict, repr=False)
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import code_labels, explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.cancellation import Jumps, code_labels, explained_by, follow_rounding, weigh_sums
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
@@ -57,7 +57,9 @@ def gather_columns(
     score = _drop_lone_hashes(context, facts, opinions.score)
     bent = noise.may_bend(labels, kind)
     flips = noise.find_flips(context, facts, score, names, bent, direction, bulk)
-    sums = weigh_sums(context, facts, target.items, score * flips, names, labels, kind, direction)
+    sums = weigh_sums(
+        context, facts, target.items, score * flips, names, labels, kind, direction, name_golden(golden, pairs)
+    )
     score, measured, guarded = sums.score, sums.measured, sums.guarded
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
@@ -87,9 +89,8 @@ def gather_columns(
         crossed = np.zeros(len(context), bool)
     if crossed.any():
         held, least = holds_weight(target, context, kind), explained_by(score, weight)
-        guarded = follow_rounding(
-            context, facts, score, measured, names, direction, sums.flat, crossed, held, bulk, least
-        )
+        jumps = Jumps(crossed=crossed, held=held, bulk=bulk, least=least)
+        guarded = follow_rounding(context, sums, names, direction, jumps)
     quiet = quiet and not _begins_with_rounding(np.fmax(own_in, out_score), _worst(context, guarded, output), inexact)
     summed = (guarded < measured) & ~output & tensor
     if summed.any() and not (quiet or sequence):
@@ -202,6 +203,11 @@ def name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[li
             node = int(pairs.golden[pair])
             names[pair], labels[pair] = golden.nodes.names[node], known[node]
     return names, labels, *classify_nodes(target, golden, pairs)
+
+
+def name_golden(golden: RankDump, pairs: NodePairs) -> list[str]:
+    """By node pair the golden's name, "" where it has no node."""
+    return [golden.nodes.names[node] if node >= 0 else "" for node in pairs.golden.tolist()]
 
 
 def classify_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[Int8, Int8]:

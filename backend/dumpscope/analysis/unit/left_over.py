@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, cast
 
 import numpy as np
@@ -34,6 +35,8 @@ UNLIKE: Final = 0.05
 """Rounding alone differs by this part of its largest element, or by more."""
 SUMMED: Final = 1.01
 """A sum is no larger than this times its parts together, by their norms."""
+RECENT: Final = 16
+"""Gradients that were put out last, of which a gradient of another size may be a part."""
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -143,51 +146,89 @@ def _are_unlike(context: Context, facts: Facts, rows: Int64) -> Bool:
 
 
 def _pass_on(context: Context, share: Float64, begun: Int64, kind: Int8, direction: Int8) -> None:
-    """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share.
+    """Give every later backward call that received such a gradient, and the parameters' gradients made of it, its share. Of what
+    a norm received of one, it left a share again.
 
-    A gradient that no recorded call made is a sum of what calls before made and no call received: where all of these are left
-    over, and no smaller than the sum, it is, too.
+    A gradient that no recorded call made is a sum of what calls before made and no call received: where all of these that are
+    small enough to be in it are left over, and no smaller than the sum, it is, too.
     """
     codes = identify(context)
-    left = dict(zip(codes[begun].tolist(), share[begun].tolist(), strict=True))
     wanted = ((direction == Direction.BACKWARD) | (kind == NodeKind.GRADIENT))[context.pair]
-    rows = np.flatnonzero(wanted & (context.kind == Kind.TENSOR))
-    received = np.isin(context.role[rows], (Role.INPUT, Role.KWARG)).tolist()
+    given = np.isin(context.role, (Role.INPUT, Role.KWARG))
+    # What one side alone received is one of the calls that the other side made as one.
+    rows = np.flatnonzero(wanted & (context.kind == Kind.TENSOR) & (context.both | ~given))
+    received = given[rows].tolist()
     gradient = (kind[context.pair[rows]] == NodeKind.GRADIENT).tolist()
-    pairs, codes_here, shares = context.pair[rows].tolist(), codes[rows].tolist(), share[rows].tolist()
-    sizes, elements = np.nan_to_num(_norms(context, rows)).tolist(), context.elements[rows].tolist()
-    whole: dict[int, set[int]] = {}  # by elements: what was made and not received, of gradients that are not left over
-    small: dict[int, tuple[float, float]] = {}  # by elements, of those that are: the largest share, and all their norms
+    outer = ((kind == NodeKind.MODULE) & (kind == NodeKind.API).any())[context.pair[rows]].tolist()
+    norms = np.isin(rows, begun).tolist()
+    shares = share[rows].tolist()
+    waiting = _Waiting()
     last, before, taken = 1.0, -1, -1.0
-    for place, (pair, code, size) in enumerate(zip(pairs, codes_here, elements, strict=True)):
+    columns = context.pair[rows].tolist(), codes[rows].tolist(), context.elements[rows].tolist()
+    sizes = np.nan_to_num(_norms(context, rows)).tolist()
+    for place, (pair, code, count, norm) in enumerate(zip(*columns, sizes, strict=True)):
         if pair != before:  # `last` stays that of the backward call before, until this one has shown what it received
             before, taken = pair, -1.0
-        here = left.get(code, 1.0)
         if gradient[place]:
-            if here == 1:
-                here = last
+            here = waiting.left.get(code, last)
         elif received[place]:
-            alike = whole.get(size)
-            if alike and code in alike:
-                alike.remove(code)
-            elif not alike and code not in left:
-                most, total = small.get(size, (1.0, 0.0))
-                here = most if sizes[place] <= SUMMED * total else 1.0
+            here = waiting.take(code, count, norm)
             last = taken = here if here > taken else taken
         else:
             if taken < 0:
                 last = 1.0
-            here = min(here, last, shares[place])
-            if here < 1:
-                left.setdefault(code, here)
-                most, total = small.get(size, (0.0, 0.0))
-                small[size] = max(most, here), total + sizes[place]
-            elif size in whole:
-                whole[size].add(code)
-            else:
-                whole[size] = {code}
+            # What a module puts out is a sum of what the calls in it made.
+            here = waiting.find(code, count, norm) if outer[place] else waiting.left.get(code, 1.0)
+            here = min(here, last * shares[place] if norms[place] else min(last, shares[place]))
+            waiting.put_out(code, count, norm, here)
         shares[place] = min(shares[place], here)
     share[rows] = shares
+
+
+class _Waiting:
+    """Gradients that calls put out, for those that no recorded call made: sums and parts of these.
+
+    left: the share of those that are left over, by their numbers; small: by elements the largest share, and all norms of these
+    whole: by elements, of the others that no call received yet, the norms by their numbers
+    recent: share, norm and elements of the last that were put out
+    """
+
+    def __init__(self) -> None:
+        self.left: dict[int, float] = {}
+        self.small: dict[int, tuple[float, float]] = {}
+        self.whole: dict[int, dict[int, float]] = {}
+        self.recent: deque[tuple[float, float, int]] = deque(maxlen=RECENT)
+
+    def put_out(self, code: int, count: int, norm: float, share: float) -> None:
+        self.recent.append((min(share, self.left.get(code, 1.0)), norm, count))
+        if code in self.left or share < 1:
+            self.left.setdefault(code, share)
+            most, total = self.small.get(count, (0.0, 0.0))
+            self.small[count] = max(most, self.left[code]), total + norm
+        else:
+            self.whole.setdefault(count, {})[code] = norm
+
+    def take(self, code: int, count: int, norm: float) -> float:
+        """The share of a gradient that a call receives."""
+        share = self.find(code, count, norm)
+        self.whole.get(count, {}).pop(code, None)
+        return share
+
+    def find(self, code: int, count: int, norm: float) -> float:
+        """The share of a gradient: what is known of it, of the sum, or of that of which it is a part."""
+        if code in self.left:
+            return self.left[code]
+        waiting = self.whole.get(count, {})
+        most, total = self.small.get(count, (1.0, 0.0))
+        if code in waiting or min(waiting.values(), default=np.inf) <= norm + total:
+            return 1.0
+        if norm <= SUMMED * total:
+            return most
+        # A part of what came last, or a sum over one of its dimensions.
+        parts = [
+            one for one, all_of, more in self.recent if more > count and norm <= SUMMED * all_of * np.sqrt(more / count)
+        ]
+        return max(parts, default=1.0)
 
 
 def _give_parameters(context: Context, share: Float64, names: list[str], kind: Int8, direction: Int8) -> None:

@@ -105,7 +105,8 @@ def only_prepares(case: Case) -> Bool:
     """By node pair: a call without a partner that means nothing where all values agree, since the other side needed none.
 
     It makes nothing but positions, truth values and masks; it is a dropout that drops nothing, or a product with 1 of
-    what a fused call takes or makes; it communicates; or it is a module, whose calls speak for themselves.
+    what a fused call takes or makes; it prepares what a fused call takes whose result is that of the calls of the other side, as
+    a mask or a scaled query; it communicates; or it is a module, whose calls speak for themselves.
     """
     columns, context = case.columns, case.context
     if np.isnan(case.opinions.score).all():
@@ -128,6 +129,31 @@ def only_prepares(case: Case) -> Bool:
         for pair in np.flatnonzero(columns.alone & columns.extra & scales & ~found).tolist():
             made = _contents(case, case.outputs_of(pair), golden=case.pairs.target[pair] < 0)
             found[pair] = _gives_back(case, pair) and made <= taken[bool(case.pairs.target[pair] < 0)]
+        found |= _prepares_fused(case, fused)
+    return found
+
+
+def _prepares_fused(case: Case, fused: Bool) -> Bool:
+    """By node pair: a call without a partner, all of whose results go into fused calls that have the result of the other side's
+    run, directly or through other such calls; and its backward call. fused: by node pair"""
+    columns = case.columns
+    with np.errstate(invalid="ignore"):
+        agrees = fused & (columns.out_score <= 1)
+    rows = np.flatnonzero(agrees[case.context.pair] & case.received)
+    taken = {golden: _contents(case, rows, golden=golden, finite=False) for golden in (False, True)}
+    found = np.zeros(len(columns), bool)
+    lone = columns.alone & columns.extra & columns.leaf & (columns.direction == Direction.FORWARD)
+    for pair in np.flatnonzero(lone)[::-1].tolist():  # what is taken is made before
+        golden = bool(case.pairs.target[pair] < 0)
+        made = _contents(case, case.outputs_of(pair), golden=golden, finite=False)
+        if made and made <= taken[golden]:
+            found[pair] = True
+            taken[golden] |= _contents(case, case.inputs_of(pair), golden=golden, finite=False)
+    calls = {(columns.names[pair], bool(case.pairs.target[pair] < 0)) for pair in np.flatnonzero(found).tolist()}
+    back = columns.alone & columns.extra & (columns.direction == Direction.BACKWARD)
+    for pair in np.flatnonzero(back).tolist() if calls else []:
+        forward = columns.names[pair].replace("backward", "forward")
+        found[pair] = (forward, bool(case.pairs.target[pair] < 0)) in calls
     return found
 
 
@@ -149,12 +175,18 @@ def _gives_back(case: Case, pair: int) -> bool:
     return bool(made) and made <= _contents(case, case.inputs_of(pair), golden=golden)
 
 
-def _contents(case: Case, rows: Int64, *, golden: bool) -> set[tuple[int, bytes]]:
-    """Sizes and statistics of the tensors among these item pairs, as one side stored them."""
+def _contents(case: Case, rows: Int64, *, golden: bool, finite: bool = True) -> set[tuple[int, bytes, bytes]]:
+    """Sizes and statistics of the tensors among these item pairs, as one side stored them. finite: only of those that hold no NaN
+    and no infinity; a mask of the lowest numbers has an infinite norm"""
     context = case.context
     stats, state = (context.g_stats, context.g_state) if golden else (context.t_stats, context.t_state)
-    tensors = rows[(context.kind[rows] == Kind.TENSOR) & (state[rows] == State.FINITE).all(axis=1)]
-    return {(int(context.elements[row]), stats[row].tobytes()) for row in tensors.tolist()}
+    known = state[rows] == State.FINITE if finite else state[rows] != State.ABSENT
+    tensors = rows[(context.kind[rows] == Kind.TENSOR) & known.all(axis=1)]
+    held = np.where(state[tensors] == State.FINITE, stats[tensors], 0.0)
+    return {
+        (int(context.elements[row]), own.tobytes(), state[row].tobytes())
+        for row, own in zip(tensors.tolist(), held, strict=True)
+    }
 
 
 def _one_sided_exact(case: Case) -> Bool:

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.cancellation import Jumps, explained_by, follow_rounding, weigh_sums
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import name_nodes
+from dumpscope.analysis.unit.gather_columns import name_golden, name_nodes
 from dumpscope.analysis.unit.left_over import identify
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -44,24 +44,14 @@ def scores_of_sums(unit: MeasuredUnit, opinions: ItemOpinions, case: Case | None
     """The scores by item pair, those of sums measured against their terms, and with a case those of what is behind jumps."""
     context = unit.context
     names, labels, kind, direction = name_nodes(unit.target, unit.golden, unit.pairs)
-    sums = weigh_sums(context, unit.facts, unit.target.items, opinions.score, names, labels, kind, direction)
+    others = name_golden(unit.golden, unit.pairs)
+    sums = weigh_sums(context, unit.facts, unit.target.items, opinions.score, names, labels, kind, direction, others)
     if case is None or not case.crossed.any():
         return sums.guarded
     held = holds_weight(unit.target, context, kind)
     least = explained_by(sums.score, held) if case.history.differs else 1.0
-    return follow_rounding(
-        context,
-        unit.facts,
-        sums.score,
-        sums.measured,
-        names,
-        direction,
-        sums.flat,
-        case.crossed,
-        held,
-        case.bulk,
-        least,
-    )
+    jumps = Jumps(crossed=case.crossed, held=held, bulk=case.bulk, least=least)
+    return follow_rounding(context, sums, names, direction, jumps)
 
 
 def _carry(context: Context, bad: Bool, excused: Bool, differs: Bool) -> Bool:

@@ -20,7 +20,7 @@ from dumpscope.match.forms import is_added
 
 _LENGTHS: Final = 2
 """Full lengths in one run at most: layers that see a part of the text only keep less."""
-_WEIGHTED: Final = frozenset({
+WEIGHTED: Final = frozenset({
     "addmm", "conv1d", "conv2d", "conv3d", "linear", "layer_norm", "rms_norm", "Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d",
     "LayerNorm", "RMSNorm",
 })  # fmt: skip
@@ -62,10 +62,10 @@ def find_kept(target: RankDump, golden: RankDump, context: Context) -> Kept | No
     explained = np.array(found[larger], np.int64).reshape(-1, 4)
     if len(explained) < max(2, EXPLAINED * len(rows)) or not _grows(explained):
         return None
-    weighted = np.array([api in _WEIGHTED for api in context.apis] + [False])[context.api]
+    weighted = np.array([api in WEIGHTED for api in context.apis] + [False])[context.api]
     if weighted[context.pair[explained[:, 0]]].any():
         return None
-    made = _makes_longer(target, context, explained[:, 0])
+    made = makes_longer(target, context, explained[:, 0])
     if made[0]:
         return None
     explained = explained[~made]
@@ -82,7 +82,7 @@ def _grows(explained: Int64) -> bool:
     return all((np.diff(explained[explained[:, 2] == length, 3]) >= 0).all() for length in lengths.tolist())
 
 
-def _makes_longer(target: RankDump, context: Context, rows: Int64) -> Bool:
+def makes_longer(target: RankDump, context: Context, rows: Int64) -> Bool:
     """By these item pairs: the result of a function that received the same shapes and arguments on both sides: it is at fault."""
     received = np.isin(context.role, _TAKEN)
     taken, other = np.zeros(context.nodes, bool), np.zeros(context.nodes, bool)

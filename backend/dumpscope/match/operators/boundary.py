@@ -13,6 +13,9 @@ from dumpscope.match.sides import Side, close
 from dumpscope_format.schema import WRITTEN_KEY
 
 WRITTEN_PATH: Final = f"{WRITTEN_KEY}."
+_ONE_FACTOR: Final = 0.02
+"""Statistics of two tensors that differ by one factor: relative differences of these factors, at most."""
+_STRANGE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,32 @@ def pair_values(
             pairs |= {i: j for i, j in zip(left, free, strict=True) if fits(received[i], needed[j])}
     items = [(received[i].item, needed[j].item) for i, j in sorted(pairs.items())]
     return items, agreeing > 0 and agreeing == len(pairs)
+
+
+def drop_strangers(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
+    """The item pairs without tensors that are multiples of each other, as one side multiplies before the call what the other
+    multiplies inside it, and without those that only share a shape, as a mask put together with a bias shares that of the bias.
+    Only where the results agree."""
+    mine, theirs = ({value.item: value for value in values} for values in (received, needed))
+    return [
+        (one, other)
+        for one, other in items
+        if not _are_multiples(mine[one], theirs[other]) and not _are_strangers(mine[one], theirs[other])
+    ]
+
+
+def _are_strangers(one: Value, other: Value) -> bool:
+    """Whether a statistic differs by most of its size."""
+    return bool(one.numbers and other.numbers) and not same_numbers(one, other) and _distance(one, other) > _STRANGE
+
+
+def _are_multiples(one: Value, other: Value) -> bool:
+    """Whether all statistics differ by one factor, and by more than two runs do."""
+    pairs = [(a, b) for a, b in zip(one.numbers, other.numbers, strict=True) if a or b] if other.numbers else []
+    if len(pairs) < 2 or same_numbers(one, other) or not all(a and b for a, b in pairs):
+        return False
+    factors = [a / b for a, b in pairs]
+    return factors[0] > 0 and all(abs(factor - factors[0]) <= _ONE_FACTOR * factors[0] for factor in factors)
 
 
 def _pair_numbers(received: list[Value], needed: list[Value]) -> dict[int, int]:

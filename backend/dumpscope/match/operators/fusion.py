@@ -11,10 +11,19 @@ from typing import Final
 from dumpscope.domain.records import NodeKind, Role
 from dumpscope.match.gaps import Gap, computing, find_gaps
 from dumpscope.match.matching import Matching
-from dumpscope.match.operators.boundary import Found, Value, note, pair_values, received_by, same_numbers, values
+from dumpscope.match.operators.boundary import (
+    Found,
+    Value,
+    drop_strangers,
+    note,
+    pair_values,
+    received_by,
+    same_numbers,
+    values,
+)
 from dumpscope.match.operators.fusion_rules import Rule, run_ends
 from dumpscope.match.operators.operations import is_region, moves_data, operation
-from dumpscope.match.sides import Side
+from dumpscope.match.sides import Side, is_call, takes_same
 
 OWN: Final = 0.9
 """Confidence of a pair found by a user's rule."""
@@ -27,9 +36,76 @@ UNSEEN: Final = 0.8
 
 def find_fusions(matching: Matching, rules: Iterable[Rule]) -> None:
     """Find fused calls in the gaps between matched calls, and fuse their backward calls too."""
-    for gap in list(find_gaps(matching)):
+    gaps = list(find_gaps(matching))
+    if _fuse_around(matching, gaps, rules):
+        gaps = list(find_gaps(matching))
+    for gap in gaps:
         for on_target in (False, True):
             _fuse_gap(matching, gap, rules, on_target=on_target)
+
+
+def _fuse_around(matching: Matching, gaps: Iterable[Gap], rules: Iterable[Rule]) -> bool:
+    """Fuse runs in whose midst a call was paired by its name alone: it takes other numbers than its partner, the calls around it
+    are free, and the other side has one free call that does the same as the whole run. Returns whether there was one.
+
+    A library may make the mask of a fused attention with the operation that hides scores in the other form.
+    """
+    names = frozenset(name for rule in rules for name in rule.fused) if gaps else frozenset()
+    waiting = {gap.parent for gap in gaps if any(_waits(matching, gap, names, on_target=way) for way in (False, True))}
+    target, golden, partner = matching.target, matching.golden, matching.partner
+    loose = {
+        t
+        for parent in waiting
+        for t in target.children.get(parent, ())
+        if t in partner and target.kind[t] == NodeKind.API and not moves_data(target.label[t])
+        if is_call(target, t) and not takes_same(target, golden, t, partner[t])
+    }
+    before = len(matching.fusions)
+    for gap in list(find_gaps(matching, loose)) if loose else []:
+        for on_target in (False, True):
+            _fuse_loose(matching, gap, rules, loose, on_target=on_target)
+    return len(matching.fusions) > before
+
+
+def _waits(matching: Matching, gap: Gap, names: frozenset[str], *, on_target: bool) -> list[int]:
+    """Free calls of a gap that a rule knows as fused ones. on_target: the runs are the target's"""
+    side, entries, free = (
+        (matching.golden, gap.golden, matching.free_golden)
+        if on_target
+        else (matching.target, gap.target, matching.free_target)
+    )
+    return [entry for entry in computing(side, entries) if free(entry) and operation(side.label[entry]) in names]
+
+
+def _fuse_loose(matching: Matching, gap: Gap, rules: Iterable[Rule], loose: set[int], *, on_target: bool) -> None:
+    """Fuse the runs of a gap that hold calls of loose pairs, and take these calls from their partners.
+
+    loose: target entries; on_target: the runs are the target's
+    """
+    single_side, run_side = (matching.golden, matching.target) if on_target else (matching.target, matching.golden)
+    held = {t if on_target else matching.partner[t]: t for t in loose if t in matching.partner}
+    free = matching.free_target if on_target else matching.free_golden
+    calls = [entry for entry in (gap.target if on_target else gap.golden) if entry in held or free(entry)]
+    names = frozenset(name for rule in rules for name in rule.fused)
+    for single in _waits(matching, gap, names, on_target=on_target):
+        found, confidence = _by_rule(single_side, run_side, single, calls, rules)
+        if found is None:
+            continue
+        cores = computing(run_side, list(found.inner))
+        calls = calls[calls.index(cores[-1]) + 1 :]
+        taken = [held[entry] for entry in cores if entry in held]
+        if not taken or cores[0] in held or cores[-1] in held:
+            continue
+        for t in taken:
+            matching.unpair(t, None)
+        _note_with_backward(matching, found, confidence, on_target=on_target)
+
+
+def _note_with_backward(matching: Matching, found: Found, confidence: float, *, on_target: bool) -> None:
+    if not found.inputs or not found.outputs:
+        confidence *= UNSEEN
+    note(matching, found, confidence, on_target=on_target, holders=True)
+    fuse_backward(matching, found, confidence, on_target=on_target)
 
 
 def _fuse_gap(matching: Matching, gap: Gap, rules: Iterable[Rule], *, on_target: bool) -> None:
@@ -52,10 +128,7 @@ def _fuse_gap(matching: Matching, gap: Gap, rules: Iterable[Rule], *, on_target:
         if found is None:
             continue
         start += rest.index(max(found.inner, key=rest.index)) + 1
-        if not found.inputs or not found.outputs:
-            confidence *= UNSEEN
-        note(matching, found, confidence, on_target=on_target, holders=True)
-        fuse_backward(matching, found, confidence, on_target=on_target)
+        _note_with_backward(matching, found, confidence, on_target=on_target)
 
 
 def _by_rule(
@@ -137,6 +210,8 @@ def _boundary(
     received = values(single_side, single, Role.INPUT, Role.KWARG)
     needed = received_by(run_side, [entry for entry in inner if entry < run_side.dumped])
     inputs, agree = pair_values(received, needed)
+    if same:
+        inputs = drop_strangers(inputs, received, needed)
     return Found(
         single=single,
         inner=inner,

@@ -50,7 +50,7 @@ from dumpscope.analysis.unit.rounding_only import scores_of_sums
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.coverage import LOST, Coverage, End, Unjudged
-from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Suspect, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, MaskedRows, Origin, Outcome, Suspect, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.domain.suspects import keep_suspects
@@ -58,8 +58,10 @@ from dumpscope.errors import Problem
 from dumpscope.export.stack_frames import call_text
 from dumpscope.match.amounts.data import find_amounts
 from dumpscope.match.amounts.kept import find_kept
+from dumpscope.match.amounts.last import find_last
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
+from dumpscope.readers.masked_rows import read_masked_rows
 from dumpscope.readers.picks import check_picks, check_steps
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.coverage import count_reasons, find_ends, find_first, find_reasons
@@ -251,7 +253,7 @@ class Conclusion:
         self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
         sides = unit.target, unit.golden, case.context
-        related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides))
+        related = case.context.shape_differs.any() and (find_amounts(*sides) or find_kept(*sides) or find_last(*sides))
         put_together = [ref for ref in (unit.target.ref, unit.golden.ref) if ref.joined or ref.passes]
         if case.history.differs or put_together or related or have_other_dtypes(case.context):
             # a split model, other passes, another cache or dtype make calls of their own: those that change no value say nothing
@@ -309,7 +311,17 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         crossed=np.zeros(len(context), bool) if columns.quiet else crossed,
         bulk=floor,
         check_picks=partial(check_picks, *sides, unit.pairs),
+        check_masked_rows=partial(_check_masked_rows, unit, context, floor),
     )
+
+
+def _check_masked_rows(unit: Unit, context: Context, floor: float, mask: int, result: int) -> MaskedRows | None:
+    """As `Case.check_masked_rows` asks."""
+    rows = [mask, result]
+    if (context.target[rows] < 0).any() or (context.golden[rows] < 0).any():
+        return None
+    masks, results = ((int(context.target[row]), int(context.golden[row])) for row in rows)
+    return read_masked_rows((unit.target, unit.golden), masks, results, floor)
 
 
 def _without_noise(unit: Unit, case: Case, findings: Sequence[Finding], floor: float) -> Unit:

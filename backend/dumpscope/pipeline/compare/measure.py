@@ -33,6 +33,7 @@ from dumpscope.domain.stored_counts import NOT_FINITE, ZEROS, counts_of, find_ot
 from dumpscope.errors import CancelledError, TensorError
 from dumpscope.match.amounts.data import cut, find_amounts, find_common, find_related, find_sizes, may_differ_at_the_end
 from dumpscope.match.amounts.kept import find_kept, find_kept_masks, find_kept_sizes
+from dumpscope.match.amounts.last import find_last, find_last_arguments
 from dumpscope.match.forms import (
     find_causal,
     find_defaults,
@@ -389,6 +390,7 @@ def relate(target: RankDump, golden: RankDump, context: Context, facts: Facts, *
     if context.shape_differs.any():
         _relate_amounts(target, golden, context, facts, tensors=tensors)
         _relate_kept(target, golden, context, facts, tensors=tensors)
+        _relate_last(target, golden, context, facts, tensors=tensors)
 
 
 def _relate_amounts(target: RankDump, golden: RankDump, context: Context, facts: Facts, *, tensors: bool) -> None:
@@ -439,14 +441,41 @@ def _relate_kept(target: RankDump, golden: RankDump, context: Context, facts: Fa
         facts.equal[rows] = -1
     facts.outcome[kept.rows] = Outcome.NO_DATA
     facts.equal[kept.rows] = -1
-    for row, dimension in zip(kept.rows.tolist(), kept.dimension.tolist(), strict=True) if tensors else ():
+    if tensors:
+        _compare_parts(target, golden, context, facts, kept.rows, kept.dimension, last=False)
+
+
+def _relate_last(target: RankDump, golden: RankDump, context: Context, facts: Facts, *, tensors: bool) -> None:
+    """Where one side computes all positions again and the other the last one, compare the last ones."""
+    last = find_last(target, golden, context)
+    if last is None:
+        return
+    arguments = find_last_arguments(target, golden, context, facts, last)
+    facts.outcome[arguments] = Outcome.FORM
+    facts.equal[arguments] = -1
+    facts.outcome[last.rows] = Outcome.NO_DATA
+    facts.equal[last.rows] = -1
+    if tensors:
+        _compare_parts(target, golden, context, facts, last.rows, last.dimension, last=True)
+
+
+def _compare_parts(
+    target: RankDump, golden: RankDump, context: Context, facts: Facts, rows: Int64, dimension: Int64, *, last: bool
+) -> None:
+    """Compare the positions that both sides of item pairs have: the first ones, or the last ones. dimension: of the positions"""
+    for row, axis in zip(rows.tolist(), dimension.tolist(), strict=True):
         if context.elements[row] > MOST:
             continue
         one, other = (_stored(dump, int(items[row])) for dump, items in _both(target, golden, context))
         if one is None or other is None or one.ndim != other.ndim:
             continue
-        common = range(min(one.shape[dimension], other.shape[dimension]))
-        parts = [np.ascontiguousarray(np.take(side, common, dimension)) for side in (one, other)]
+        count = min(one.shape[axis], other.shape[axis])
+        parts = [
+            np.ascontiguousarray(
+                np.take(side, range(side.shape[axis] - count if last else 0, side.shape[axis])[:count], axis)
+            )
+            for side in (one, other)
+        ]
         if parts[0].shape == parts[1].shape:
             _note(facts, [(row, compare_tensors(parts[0], parts[1]))])
 
