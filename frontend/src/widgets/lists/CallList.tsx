@@ -88,16 +88,18 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
   };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
   const keyOf = useKeptKeys(first, last);
-  const drawn = useRef(new Map<number, ReactNode>());
+  const drawn = useRef(new Map<number, { place: number; row: ReactNode }>());
   const before = drawn.current;
   drawn.current = new Map();
-  const rows = shown.map((place) => {
+  for (const place of shown) {
     const key = keyOf(place);
-    const around = near !== null && (place < near.first || place > near.last);
-    const one = around ? before.get(key) : drawRow(place, key);
-    drawn.current.set(key, one);
-    return one;
-  });
+    const old = before.get(key);
+    const inView = near === null || (place >= near.first && place <= near.last);
+    // Out of view a row stays as it was, unless its call is one of those around here, too.
+    const stays = !inView && old !== undefined && (old.place < first || old.place > last);
+    drawn.current.set(key, stays ? old : { place, row: drawRow(place, key) });
+  }
+  const rows = [...drawn.current.values()].map(({ row }) => row);
   const orders = shown.map((place) => calls.rowAt(place)?.order ?? 0);
   const active = calls.selectedAt >= first && calls.selectedAt <= last;
   return (
