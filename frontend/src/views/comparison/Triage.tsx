@@ -94,10 +94,10 @@ const Screen = memo(function Screen() {
       </Header>
       <Main>
         <SummaryProblem />
-        <Following>
+        <Following around>
           <Banner />
         </Following>
-        <Following>
+        <Following around>
           {IN_FILE ? <FileNote /> : <WaitingMatches />}
           <Strip />
         </Following>
@@ -189,7 +189,7 @@ function PanelBox({ name, children }: { name: Panel; children: ReactNode }) {
   return (
     <section className={`panel ${classes.panel}`} data-name={name} aria-label={t(`comparison.panels.${name}`)}>
       <Boundary title={t("app.crashed")} resetKey={name === "evidence" ? (selected ?? "") : ""}>
-        {follows ? <Following>{children}</Following> : children}
+        {follows ? <Following around={name === "tree"}>{children}</Following> : children}
       </Boundary>
     </section>
   );
