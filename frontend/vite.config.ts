@@ -1,6 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 import { chunkOf } from "./bundling/chunks.ts";
+import { eagerPlotly } from "./bundling/plotly.ts";
 import { texts } from "./bundling/texts.ts";
 
 const server = process.env.DUMPSCOPE_URL ?? "http://127.0.0.1:8000";
@@ -9,7 +10,7 @@ const server = process.env.DUMPSCOPE_URL ?? "http://127.0.0.1:8000";
 export default defineConfig({
   base: "./",
   define: { __IN_FILE__: "false" },
-  plugins: [react(), texts()],
+  plugins: [react(), texts(), eagerPlotly()],
   build: {
     outDir: "../backend/dumpscope/static",
     emptyOutDir: true,

@@ -134,6 +134,21 @@ def test_large_answers_travel_compressed(client: Client) -> None:
     assert "content-encoding" not in small.headers
 
 
+def test_a_file_of_the_bundle_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    (script,) = (pages.STATIC / "assets").glob("page-*.js")
+    first = client.get(f"/assets/{script.name}", headers={"Accept-Encoding": "gzip"})
+    assert first.headers["content-encoding"] == "gzip"
+    assert first.headers["vary"] == "Accept-Encoding"
+    assert "immutable" in first.headers["cache-control"]
+    assert first.content == script.read_bytes()
+    monkeypatch.setattr(pages.gzip, "compress", None)
+    again = client.get(f"/assets/{script.name}", headers={"Accept-Encoding": "gzip"})
+    assert again.content == first.content
+    plain = client.get(f"/assets/{script.name}", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == first.content
+
+
 def test_openapi_is_printed_without_a_server_and_equals_the_served_one(client: Client) -> None:
     printed = subprocess.run(
         [sys.executable, "-m", "dumpscope.api.openapi"], capture_output=True, text=True, check=True

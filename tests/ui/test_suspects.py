@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page
 
+from ui.answering import answering
 from ui.conftest import Server
 from ui.driving import choose, go_on, known, show
 from ui.expecting import expect, noticing
@@ -46,6 +47,16 @@ def test_one_origin_folds_the_list_to_a_line_that_opens_it(page: Page, address: 
     fold.press("Enter")
     expect(rows(page)).to_have_count(0)
     expect(page).to_have_url(re.compile(r"[?&]sus=0(&|$)"))
+
+    # The next one was read before its key, so it shows although no call is answered any more.
+    page.wait_for_function(
+        f"() => performance.getEntriesByType('resource').some((one) => one.name.includes('/nodes/{SECOND}?'))"
+    )
+    answering(page, r"/nodes", lambda _asked: None)
+    page.keyboard.press("n")
+    expect(page.get_by_test_id("why")).to_contain_text("51")
+    expect(page.get_by_test_id("evidence")).to_have_attribute("aria-busy", "false")
+    expect(page.get_by_test_id("calls").locator("[aria-selected=true]")).to_have_attribute("data-name", SECOND)
 
 
 def test_a_row_says_who_where_how_much_and_why_and_is_selected_by_click_and_key(page: Page, address: str) -> None:

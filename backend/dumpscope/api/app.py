@@ -64,7 +64,6 @@ from dumpscope.pipeline.tasks.temporary_folder import remove_abandoned_folders
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
 
-GZIP_BYTES = 1000
 EXPIRY_SECONDS = 600.0
 """Time between two searches for expired uploads."""
 
@@ -92,7 +91,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         separate_input_output_schemas=False,
         middleware=[
             Middleware(Unprefixed),
-            Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
+            Middleware(GZipMiddleware, minimum_size=pages.GZIP_BYTES, compresslevel=pages.GZIP_LEVEL),
             Middleware(Guards, settings=settings),
             Middleware(Head),
         ],

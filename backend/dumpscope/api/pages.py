@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 from functools import cache
@@ -13,8 +14,11 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from dumpscope.api.http.proxy_prefix import clean_prefix
 from dumpscope.texts import say
@@ -33,13 +37,34 @@ with <code>pip install .</code>, which builds it.</p>
 </html>"""
 
 
+GZIP_BYTES: Final = 1000
+"""Bytes from which a reply is compressed: a smaller one is one packet anyway."""
+GZIP_LEVEL: Final = 5
+
+
 class Assets(StaticFiles):
-    """Bundle files carry a digest in their name, so browsers may keep them."""
+    """Bundle files carry a digest in their name, so browsers may keep them, and a process compresses each of them once."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        reply = await super().get_response(path, scope)
+        stat = reply.stat_result if isinstance(reply, FileResponse) else None
+        accepted = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        if not isinstance(reply, FileResponse) or stat is None or stat.st_size < GZIP_BYTES or not accepted:
+            return reply
+        body = await run_in_threadpool(_compressed, Path(reply.path), stat.st_mtime_ns)
+        kept = {name: value for name, value in reply.headers.items() if name not in ("content-length", "accept-ranges")}
+        return Response(body, headers={**kept, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
 
     def file_response(self, *args: object, **kwargs: object) -> Response:
         reply = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
         reply.headers["Cache-Control"] = FOREVER
         return reply
+
+
+@cache
+def _compressed(path: Path, _changed: int) -> bytes:
+    """A file of the bundle as it is sent. _changed: when it was written last"""
+    return gzip.compress(path.read_bytes(), GZIP_LEVEL, mtime=0)
 
 
 def install_assets(app: FastAPI) -> None:

@@ -23,19 +23,39 @@ const LOADS: Readonly<Record<Language, Readonly<Record<PartName, () => Promise<{
 };
 
 const here: Record<Language, Part> = { en: { ui: {} }, zh: { ui: {} } };
-const loaded = new Set<string>();
+const coming = new Map<string, Promise<void>>();
+let lacked = false;
 
 /** What is here of a language. */
 export function catalogueOf(language: Language): Part {
   return here[language];
 }
 
-/** Whether it was not here before. */
+/** Says that a text was looked for in vain, so something on the screen is not in the reader's language. */
+export function noteLack(): void {
+  lacked = true;
+}
+
+/** Whether a text was looked for in vain since this was asked last. */
+export function takeLack(): boolean {
+  const was = lacked;
+  lacked = false;
+  return was;
+}
+
+/** Has a part come, once for all who ask; true for the one who asked first. */
 export async function loadTexts(language: Language, name: PartName): Promise<boolean> {
-  if (loaded.has(`${language} ${name}`)) return false;
-  addTexts(language, (await LOADS[language][name]()).default);
-  loaded.add(`${language} ${name}`);
-  return true;
+  const key = `${language} ${name}`;
+  const before = coming.get(key);
+  const here = before ?? LOADS[language][name]().then((part) => addTexts(language, part.default));
+  coming.set(key, here);
+  try {
+    await here;
+  } catch (problem) {
+    coming.delete(key); // the next one asks again
+    throw problem;
+  }
+  return before === undefined;
 }
 
 export function addTexts(language: Language, part: Part): void {

@@ -1,5 +1,5 @@
 /** The reader's language: what the browser says until somebody chooses, and that choice from then on. */
-import { type Language, loadTexts } from "./catalogues";
+import { type Language, loadTexts, takeLack } from "./catalogues";
 import { currentTranslation, speak } from "./translation";
 
 const STORED = "dumpscope.language";
@@ -18,8 +18,8 @@ export async function startTexts(): Promise<void> {
 /** Ends when all else can be drawn too. */
 export async function restOfTexts(): Promise<void> {
   const { language } = currentTranslation();
-  // Sentences of the server that were shown in English may be known now.
-  if ((await loadTexts(language, "rest")) && language !== "en") speak(language);
+  // Sentences of the server that were shown in English may be known now; where none was, nothing is drawn anew.
+  if ((await loadTexts(language, "rest")) && takeLack()) speak(language);
 }
 
 /** Changes nothing while the server that has the texts does not answer. */

@@ -1,6 +1,6 @@
 /** Texts of the server in the reader's language. It sends English and ids; other languages are built from the ids. */
 import { type Phrase, renderPhrases } from "../base/text/phrases";
-import { catalogueOf, type Part, type Words } from "./catalogues";
+import { catalogueOf, noteLack, type Part, type Words } from "./catalogues";
 import { currentTranslation, translate } from "./translation";
 
 /** Null where English is read. */
@@ -12,13 +12,19 @@ function chinese(): Part | null {
 export function say(english: string, phrases: readonly Phrase[] | null | undefined): string {
   const texts = chinese();
   if (!texts || !phrases?.length) return english;
-  return renderPhrases(phrases, texts.said ?? {}, "，") ?? english;
+  return inChinese(texts, phrases) ?? english;
+}
+
+function inChinese(texts: Part, phrases: readonly Phrase[]): string | null {
+  const words = renderPhrases(phrases, texts.said ?? {}, "，");
+  if (words === null) noteLack();
+  return words;
 }
 
 /** Whether `say` has the sentence in the reader's language. */
 export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
   const texts = chinese();
-  return !texts || (!!phrases?.length && renderPhrases(phrases, texts.said ?? {}, "，") !== null);
+  return !texts || (!!phrases?.length && inChinese(texts, phrases) !== null);
 }
 
 /** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
@@ -47,12 +53,15 @@ export function sayForeign(kind: string): string | null {
 }
 
 function wordOf(words: Words | undefined, key: string): string | null {
+  if (!words && chinese()) noteLack();
   return words?.[key] ?? null;
 }
 
 /** A plotly figure with its fixed words (axes, legend, pointers) in the reader's language. */
 export function sayFigure<T>(figure: T): T {
-  const words = chinese()?.figures;
+  const texts = chinese();
+  const words = texts?.figures;
+  if (texts && !words) noteLack();
   return words ? (inWords(figure, words) as T) : figure;
 }
 

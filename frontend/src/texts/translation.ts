@@ -3,7 +3,7 @@
  * ending (`_one`, `_other`), and values are put in as they are, so a library for this would be larger than all that it does here.
  */
 import type { ui as english } from "../../../backend/dumpscope/texts/en.json";
-import { catalogueOf, type Language, type Tree } from "./catalogues";
+import { catalogueOf, type Language, noteLack, type Tree } from "./catalogues";
 
 export type { Language } from "./catalogues";
 
@@ -47,7 +47,9 @@ export const translate: Translate = (key, values) => spoken.t(key, values);
 
 /** Whether there is a text for a word that the server sent. */
 export function isText(key: string): key is TextKey {
-  return [spoken.language, "en" as const].some((language) => find(catalogueOf(language).ui, key) !== null);
+  const here = [spoken.language, "en" as const].some((language) => find(catalogueOf(language).ui, key) !== null);
+  if (!here) noteLack();
+  return here;
 }
 
 function inLanguage(language: Language): Translation {
@@ -59,7 +61,9 @@ function inLanguage(language: Language): Translation {
   const t: Translate = (key, values = {}) => {
     const given = values as Readonly<Record<string, unknown>>;
     const of = (one: Language) => sentence(catalogueOf(one).ui, key, given.count);
-    const template = of(language) ?? of("en") ?? key;
+    const own = of(language);
+    if (own === null) noteLack();
+    const template = own ?? of("en") ?? key;
     return template.replace(/\{(\w+)\}/g, (_whole, name: string) => String(given[name] ?? ""));
   };
   return { language, t };

@@ -28,6 +28,14 @@ test("calls that a walk passes are read when the keys rest", () => {
   expect(untilReading()).toBe(130);
 });
 
+test("a walk whose next key comes before its call could show reads none, until it ends", () => {
+  pressAfter(1000);
+  pressAfter(160);
+  expect(untilReading()).toBe(200);
+  vi.advanceTimersByTime(160);
+  expect(untilReading()).toBe(40);
+});
+
 test("who walks slowly is waited for longer, as the next key is to find no plot being drawn", () => {
   pressAfter(1000);
   pressAfter(200);

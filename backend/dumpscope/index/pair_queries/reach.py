@@ -22,6 +22,9 @@ from dumpscope.index.store.recent import Recent
 KEPT: Final = 6
 """Units kept; one of 100 000 calls takes some 3 MB."""
 
+FOLLOWED: Final = 8
+"""Calls whose heirs are kept, since evidence, strip and tree ask for those of one call; of 100 000 heirs 1 MB."""
+
 LOOKED_AT: Final = 50
 """Node pairs among which the first call is looked for."""
 
@@ -68,6 +71,7 @@ class Reached:
 
 
 _RECENT: Final[Recent[tuple[str, str], _Kept | None]] = Recent(KEPT)
+_FOLLOWED: Final[Recent[tuple[str, str, tuple[int, ...]], Reached]] = Recent(FOLLOWED)
 
 
 def reach_of(database: Database, unit: StoredUnit, pairs: Sequence[int]) -> Reached | None:
@@ -77,11 +81,16 @@ def reach_of(database: Database, unit: StoredUnit, pairs: Sequence[int]) -> Reac
     kept = _RECENT.get(key, lambda: _load(database, unit))
     if kept is None:
         return None
-    own = np.zeros(unit.pairs, bool)
+    return _FOLLOWED.get(key and (*key, tuple(pairs)), lambda: _reach(kept, pairs, unit.pairs))
+
+
+def _reach(kept: _Kept, pairs: Sequence[int], count: int) -> Reached:
+    """count: node pairs of the unit"""
+    own = np.zeros(count, bool)
     own[list(pairs)] = True
     found = follow(kept.spread, own)
     around = _lift(kept, found | own)
-    modules = np.zeros(unit.pairs, bool)
+    modules = np.zeros(count, bool)
     modules[kept.pair[around & (kept.pair >= 0)]] = True
     reached = np.flatnonzero((found | (modules & kept.spread.differs)) & ~own)
     return Reached(pairs=reached, calls=found, kept=kept)

@@ -58,3 +58,9 @@ export function topToShow(extent: ListExtent, top: number, index: number): numbe
   if (above >= top && above + 2 * extent.row <= top + extent.view) return null;
   return clampTop(extent, above - (extent.view - extent.row) / 2);
 }
+
+/** First visible pixel that the list has and that shows a row: the nearest to where it is if the row is visible there. */
+export function topToKeep(extent: ListExtent, top: number, index: number): number {
+  const here = clampTop(extent, top);
+  return topToShow(extent, here, index) ?? here;
+}

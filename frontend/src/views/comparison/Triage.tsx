@@ -32,6 +32,7 @@ import { callsOf, OriginsProvider, useOriginWalk, useSuspects } from "./selectio
 import { ComparisonContext, ResultProvider, useResult, useShownComparison } from "./selection/result";
 import { SelectionProvider, useSelectedCall, useSelection } from "./selection/SelectionProvider";
 import { useSelectByOrder } from "./selection/useCallWalk";
+import { useNextAhead } from "./selection/useNextAhead";
 import { Stage } from "./stage/Stage";
 import classes from "./Triage.module.css";
 import { useTriageKeys } from "./useTriageKeys";
@@ -93,10 +94,10 @@ const Screen = memo(function Screen() {
       </Header>
       <Main>
         <SummaryProblem />
-        <Following>
+        <Following around>
           <Banner />
         </Following>
-        <Following>
+        <Following around>
           {IN_FILE ? <FileNote /> : <WaitingMatches />}
           <Strip />
         </Following>
@@ -188,7 +189,7 @@ function PanelBox({ name, children }: { name: Panel; children: ReactNode }) {
   return (
     <section className={`panel ${classes.panel}`} data-name={name} aria-label={t(`comparison.panels.${name}`)}>
       <Boundary title={t("app.crashed")} resetKey={name === "evidence" ? (selected ?? "") : ""}>
-        {follows ? <Following>{children}</Following> : children}
+        {follows ? <Following around={name === "tree"}>{children}</Following> : children}
       </Boundary>
     </section>
   );
@@ -266,5 +267,6 @@ function CallPalette() {
 /** A component of its own, so a change in what the keys need redraws nothing else. */
 function TriageKeys() {
   useTriageKeys();
+  useNextAhead();
   return null;
 }

@@ -7,6 +7,10 @@
 const REST = 130;
 /** Who walks more slowly rests when no key came for so many times as long as between the last two. */
 const SLOWER = 1.5;
+/** What is read shows so many milliseconds later. Where the next key comes before, it would be held up by what it is about to replace. */
+const SHOWING = 60;
+/** A walk that is so fast ends when no key came for so many times as long as between the last two. */
+const STEADY = 1.25;
 /** A key after so many milliseconds begins a walk: its own call is read at once. */
 const PAUSE = 300;
 
@@ -21,7 +25,8 @@ export function notePress(at: number): void {
 
 /** Milliseconds until the keys rest, 0 where they do, or where the last one began a walk. */
 export function untilReading(): number {
-  return between > PAUSE ? 0 : remaining(REST);
+  if (between > PAUSE) return 0;
+  return remaining(between < REST + SHOWING ? Math.max(REST, STEADY * between) : REST);
 }
 
 /** Milliseconds until the keys rest, 0 where they do. What cannot be broken off, such as the drawing of a plot, waits for it. */

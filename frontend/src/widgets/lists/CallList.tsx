@@ -1,4 +1,13 @@
-import { type CSSProperties, type KeyboardEvent, memo, useEffect, useId, useLayoutEffect } from "react";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+} from "react";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { NodeNote, NodeRow } from "../../api/types";
 import { onlySide } from "../../base/comparison/unmatched";
@@ -38,7 +47,7 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
   const idBase = useId();
   const { total, goal, show } = calls;
   const tall = useVirtualRows(total, ROW);
-  const { first, last, reveal } = tall;
+  const { first, last, near, reveal } = tall;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request
   useLayoutEffect(() => {
@@ -60,7 +69,37 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
     event.preventDefault();
   };
 
+  const drawRow = (place: number, key: number) => {
+    const row = calls.rowAt(place);
+    const at = { id: `${idBase}-${place}`, top: tall.offset(place), place };
+    if (!row) return <Coming key={key} {...at} />;
+    return (
+      <Row
+        key={key}
+        {...at}
+        row={row}
+        reference={reference}
+        note={notes?.get(row.name)}
+        failing={failing}
+        selected={row.address === selected}
+        onSelect={onSelect}
+      />
+    );
+  };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
+  const keyOf = useKeptKeys(first, last);
+  const drawn = useRef(new Map<number, { place: number; row: ReactNode }>());
+  const before = drawn.current;
+  drawn.current = new Map();
+  for (const place of shown) {
+    const key = keyOf(place);
+    const old = before.get(key);
+    const inView = near === null || (place >= near.first && place <= near.last);
+    // Out of view a row stays as it was, unless its call is one of those around here, too.
+    const stays = !inView && old !== undefined && (old.place < first || old.place > last);
+    drawn.current.set(key, stays ? old : { place, row: drawRow(place, key) });
+  }
+  const rows = [...drawn.current.values()].map(({ row }) => row);
   const orders = shown.map((place) => calls.rowAt(place)?.order ?? 0);
   const active = calls.selectedAt >= first && calls.selectedAt <= last;
   return (
@@ -91,27 +130,20 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
           </NoRows>
         )}
         <div style={{ height: tall.height, position: "relative" }} role="none">
-          {shown.map((place) => {
-            const row = calls.rowAt(place);
-            const at = { id: `${idBase}-${place}`, top: tall.offset(place), place };
-            if (!row) return <Coming key={place} {...at} />;
-            return (
-              <Row
-                key={place}
-                {...at}
-                row={row}
-                reference={reference}
-                note={notes?.get(row.name)}
-                failing={failing}
-                selected={row.address === selected}
-                onSelect={onSelect}
-              />
-            );
-          })}
+          {rows}
         </div>
       </div>
     </div>
   );
+}
+
+/** Keys of rows: where the list jumps, the elements of the rows before get other contents, which is half the work of new ones. */
+function useKeptKeys(first: number, last: number): (place: number) => number {
+  const before = useRef({ first, last, shift: 0 });
+  const apart = first > before.current.last || last < before.current.first;
+  const shift = before.current.shift + (apart ? first - before.current.first : 0);
+  before.current = { first, last, shift };
+  return (place) => place - shift;
 }
 
 const Titles = memo(function Titles({ reference }: { reference: boolean }) {

@@ -6,6 +6,7 @@ import {
   hashKey,
   keepPreviousData,
   type QueryClient,
+  queryOptions,
   useQueries,
   useQuery,
   useQueryClient,
@@ -19,8 +20,9 @@ import type { Page } from "../../api/types";
 const AHEAD = 100;
 /** Milliseconds of rest before rows are loaded: dragging the scroll bar passes many positions a second. */
 const REST = 60;
-/** Milliseconds for which invisible rows are kept. */
+/** Milliseconds for which invisible rows are kept, and those that are likely to be asked for next. */
 const KEPT = 30_000;
+const KEPT_AHEAD = 120_000;
 
 /** Where rows come from. `key` holds everything that decides which rows there are. */
 export interface Source<R> {
@@ -38,12 +40,16 @@ export interface PagedRows<R> {
   rowAt: (place: number) => R | undefined;
   /** The same, read first where it is not here; undefined outside the list. */
   fetchAt: (place: number) => Promise<R | undefined>;
+  /** Has a row come with those around it, so that the list is there at once when it is selected. */
+  expect: (name: string) => void;
   /** Sets the visible rows. */
   show: (first: number, last: number) => void;
   /** Place of the selected row, -1 where the list does not show it or while it is looked for. */
   selectedAt: number;
   /** Row to scroll to, with a number that grows with every request to do so. */
   goal: { place: number; turn: number };
+  /** Such a request for the selected row, which may be scrolled out of view. */
+  lead: () => void;
   problem: Error | null;
   /** The server does not understand what is asked for, such as a search that is still being typed; the list of before stays. */
   refused: Error | null;
@@ -71,11 +77,9 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   // Another list starts around the selected row.
   const name = anchor.list === list ? anchor.name : selected;
   const found = useQuery({
-    queryKey: [...source.key, "place", name],
-    queryFn: ({ signal }) => find(client, source, name, signal),
+    ...placeOptions(client, source, name),
     enabled: source.enabled,
     placeholderData: keepPreviousData,
-    gcTime: KEPT,
   });
   const fresh = found.isPlaceholderData ? undefined : found.data;
   // The old list stays until the new one is loaded, so nothing flickers.
@@ -86,6 +90,11 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   const lastTotal = useRef(0);
   if (found.data) lastTotal.current = found.data.total;
   const total = found.data?.total ?? (refused ? lastTotal.current : 0);
+
+  const expect = useCallback(
+    (name: string) => void client.prefetchQuery(placeOptions(client, source, name, KEPT_AHEAD)),
+    [client, source],
+  );
 
   const [seen, setSeen] = useState<readonly [number, number] | null>(null);
   const rest = useRef<{ timer: ReturnType<typeof setTimeout>; range: readonly [number, number] } | null>(null);
@@ -127,12 +136,13 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   };
 
   const [at, setAt] = useState<Selected>({ list: "", name: "", place: -1, exact: false, total: 0, turn: 0 });
+  const lead = useCallback(() => setAt((now) => ({ ...now, turn: now.turn + 1 })), []);
   const here = at.list === list && at.name === selected;
   const row = here && at.exact ? rowAt(at.place) : undefined;
   const moved = row !== undefined && shown.nameOf(row) !== selected;
   // While drawing, as an effect would have all that shows the selection drawn twice.
   if (selected !== null && (!here || moved)) {
-    const settle = (next: Found) => setAt({ ...next, list, name: selected, turn: at.turn + 1 });
+    const settle = (next: Found) => setAt((now) => ({ ...next, list, name: selected, turn: now.turn + 1 }));
     const place = fresh ? placeAmong(client, shown, selected) : -1;
     if (place >= 0) settle({ place, exact: true, total });
     else if (anchor.list !== list || anchor.name !== selected) setAnchor({ list, name: selected });
@@ -143,9 +153,11 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
     total,
     rowAt,
     fetchAt,
+    expect,
     show,
     selectedAt: here && at.exact && !moved ? at.place : -1,
     goal: { place: here ? Math.min(at.place, total - 1) : -1, turn: at.turn },
+    lead,
     problem: refused ? null : (found.error ?? problem),
     refused,
     loading: found.isPending || found.isPlaceholderData,
@@ -156,14 +168,23 @@ export function usePagedRows<R>(source: Source<R>, selected: string | null): Pag
   };
 }
 
+function placeOptions<R>(client: QueryClient, source: Source<R>, name: string | null, gcTime = KEPT) {
+  return queryOptions({
+    queryKey: [...source.key, "place", name],
+    queryFn: ({ signal }) => find(client, source, name, signal, gcTime),
+    gcTime,
+  });
+}
+
 /** The page with a node, loaded before its position is returned, so a list never shows a position without its rows. */
 async function find<R>(
   client: QueryClient,
   source: Source<R>,
   name: string | null,
   signal: AbortSignal,
+  kept: number,
 ): Promise<Found> {
-  const page = (place: number) => client.fetchQuery(pageOptions(source, Math.floor(place / PAGE_ROWS)));
+  const page = (place: number) => client.fetchQuery(pageOptions(source, Math.floor(place / PAGE_ROWS), kept));
   if (name === null) return { place: 0, exact: false, total: (await page(0)).total };
   try {
     const { items, start, total } = await source.around(name, signal);
@@ -182,7 +203,7 @@ interface Rows<R> {
   total: number;
 }
 
-function pageOptions<R>(source: Source<R>, page: number) {
+function pageOptions<R>(source: Source<R>, page: number, gcTime = KEPT) {
   return {
     queryKey: [...source.key, "at", page],
     queryFn: async ({ signal }: { signal: AbortSignal }): Promise<Rows<R>> => {
@@ -195,7 +216,7 @@ function pageOptions<R>(source: Source<R>, page: number) {
         if (whole) return { rows, total: part.total };
       }
     },
-    gcTime: KEPT,
+    gcTime,
   };
 }
 

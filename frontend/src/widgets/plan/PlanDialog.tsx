@@ -3,6 +3,7 @@ import { type ReactNode, useState } from "react";
 import type { Sides } from "../../api/comparison/plans";
 import type { ComparisonOptions } from "../../api/types";
 import { useTranslation } from "../../texts/useTranslation";
+import { downloadText } from "../basic/download";
 import { FIND, PlanEditor } from "./PlanEditor";
 import classes from "./PlanEditor.module.css";
 
@@ -13,7 +14,7 @@ interface PlanDialogProps {
   options: ComparisonOptions;
   /** The plan to begin with; null to have it found. */
   text: string | null;
-  /** Buttons for a plan that the server accepted; null while there is none. */
+  /** Buttons for a plan that the server accepted; null while there is none, and while a change of it is looked at. */
   actions: (plan: string | null) => ReactNode;
 }
 
@@ -36,7 +37,7 @@ export function PlanDialog({ opened, onClose, sides, options, text, actions }: P
 function Edited({ sides, options, text, actions }: Omit<PlanDialogProps, "opened" | "onClose">) {
   const { t } = useTranslation();
   const [begun, setBegun] = useState({ text: text ?? FIND, count: 0 });
-  const [plan, setPlan] = useState<string | null>(text);
+  const [plan, setPlan] = useState<string | null>(null);
   const take = async (file: File | null) => {
     if (!file) return;
     const given = await file.text();
@@ -49,11 +50,8 @@ function Edited({ sides, options, text, actions }: Omit<PlanDialogProps, "opened
         {actions(plan)}
         <Button
           variant="default"
-          component="a"
-          href={plan === null ? undefined : `data:application/yaml;charset=utf-8,${encodeURIComponent(plan)}`}
-          download="plan.yaml"
-          data-disabled={plan === null || undefined}
-          aria-disabled={plan === null || undefined}
+          disabled={plan === null}
+          onClick={() => plan !== null && downloadText("plan.yaml", plan, "application/yaml")}
           data-testid="plan-download"
         >
           {t("plan.download")}

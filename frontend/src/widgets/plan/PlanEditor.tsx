@@ -24,8 +24,8 @@ interface PlanEditorProps {
   options: ComparisonOptions;
   /** The plan to begin with, `FIND` to have it found. */
   text: string;
-  /** Takes every text that the server has found right, as the server writes it. */
-  onChecked: (text: string) => void;
+  /** Takes every text that the server has found right, as the server writes it; null while it looks at another one. */
+  onChecked: (text: string | null) => void;
 }
 
 /** A plan of how ranks are joined, by sizes, by the roles of ranks, by dimensions of tensors, or as text.
@@ -37,15 +37,22 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
   const [draft, setDraft] = useState(text === FIND ? "" : text);
   const [sizes, setSizes] = useState({ target: NO_SIZES, golden: NO_SIZES });
 
-  const send = (plan: string) =>
+  /** A change that the server still looks at: it is on the screen, and the next one is made to it. */
+  const [changed, setChanged] = useState<PlanLayout | null>(null);
+
+  const send = (plan: string) => {
+    onChecked(null);
     check.mutate(plan, {
       onSuccess: (preview) => {
         setFound(preview);
-        if (preview.plan === null) return;
-        setDraft(preview.plan);
-        onChecked(preview.plan);
+        if (preview.plan !== null) setDraft(preview.plan);
+      },
+      onSettled: (preview) => {
+        setChanged(null);
+        onChecked((preview ?? found)?.plan ?? null); // where it was refused, the last good plan stands
       },
     });
+  };
   const begun = useRef(false);
   useEffect(() => {
     if (begun.current) return;
@@ -53,8 +60,11 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
     send(text);
   });
 
-  const layout = found?.layout ?? null;
-  const change = (changed: PlanLayout) => send(writeLayout(changed));
+  const layout = changed ?? found?.layout ?? null;
+  const change = (next: PlanLayout) => {
+    setChanged(next);
+    send(writeLayout(next));
+  };
   return (
     <div className={classes.editor} data-testid="plan-editor" aria-busy={check.isPending}>
       {check.error && <Failure problem={check.error} />}
@@ -117,7 +127,10 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
           minRows={4}
           maxRows={16}
           value={draft}
-          onChange={(event) => setDraft(event.currentTarget.value)}
+          onChange={({ currentTarget: { value } }) => {
+            setDraft(value);
+            onChecked(value === found?.plan ? value : null); // what is written is not looked at yet
+          }}
           styles={{ input: { fontFamily: "var(--mono)", fontSize: 11 } }}
           data-testid="plan-text"
         />

@@ -7,6 +7,7 @@ import {
   scrollForTop,
   TALLEST,
   topAtScroll,
+  topToKeep,
   topToShow,
   visibleRows,
 } from "../../../src/base/lists/virtualScroll";
@@ -65,4 +66,15 @@ test("a row is brought to the middle, unless it is seen", () => {
   expect(topToShow(SHORT, 13_000, 0)).toBe(0);
   expect(topToShow(SHORT, 0, 999)).toBe(25_600);
   expect(topToShow(SHORT, 25_600, 999)).toBe(25_600);
+});
+
+test("a row stays visible in a list that grew past its end and got lower again", () => {
+  const row = 990;
+  const seen = clampTop(SHORT, row * SHORT.row);
+  const grown = topToKeep({ ...SHORT, view: 900 }, seen, row);
+  expect(grown).toBe(26_000 - 900);
+  const lower = topToKeep({ ...SHORT, view: 300 }, grown, row);
+  expect(topToKeep({ ...SHORT, view: 300 }, lower, row)).toBe(lower);
+  expect(lower).toBeLessThanOrEqual(row * SHORT.row);
+  expect(lower + 300).toBeGreaterThanOrEqual((row + 1) * SHORT.row);
 });

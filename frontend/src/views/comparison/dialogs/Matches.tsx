@@ -83,11 +83,7 @@ export function Matches() {
         </Button>
         <Button
           variant="default"
-          component="a"
-          href={handMatchesUrl(comparison)}
-          download
-          data-disabled={count === 0 || undefined}
-          aria-disabled={count === 0 || undefined}
+          {...(count === 0 ? { disabled: true } : { component: "a", href: handMatchesUrl(comparison), download: true })}
           data-testid="export-matches"
         >
           {t("matching.export")}

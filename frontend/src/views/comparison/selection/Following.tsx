@@ -7,6 +7,7 @@ import { useShownComparison } from "./result";
 import { type Selection, SelectionContext, useSelection } from "./SelectionProvider";
 
 const FollowingContext = createContext<Selection | null>(null);
+const AroundContext = createContext<Selection | null>(null);
 const NowContext = createContext<Selection | null>(null);
 
 /** The selection as it is, also inside of `Following`. */
@@ -38,14 +39,24 @@ export function FollowingProvider({ children }: { children: ReactNode }) {
     if (here) begun.current = true;
     if (here || !begun.current) startTransition(() => setShown(read)); // at first there is nothing that could stay
   }, [read, here]);
+  // Put on the screen in two goes: a key that comes in between waits for half of it.
+  const [around, setAround] = useState(shown);
+  useEffect(() => startTransition(() => setAround(shown)), [shown]);
   return (
     <NowContext value={now}>
-      <FollowingContext value={shown}>{children}</FollowingContext>
+      <FollowingContext value={shown}>
+        <AroundContext value={around}>{children}</AroundContext>
+      </FollowingContext>
     </NowContext>
   );
 }
 
-/** What is inside takes the selection from `useSelection` when its call is read, and is drawn between keys. */
-export function Following({ children }: { children: ReactNode }) {
-  return <SelectionContext value={useRequired(FollowingContext)}>{children}</SelectionContext>;
+/**
+ * What is inside takes the selection from `useSelection` when its call is read, and is drawn between keys.
+ *
+ * around: it shows where the call lies, and comes behind what the call itself says
+ */
+export function Following({ around = false, children }: { around?: boolean; children: ReactNode }) {
+  const [shown, behind] = [useRequired(FollowingContext), useRequired(AroundContext)];
+  return <SelectionContext value={around ? behind : shown}>{children}</SelectionContext>;
 }

@@ -1,6 +1,15 @@
 /** The origin that the banner shows, and the way along the suspects. */
 import { useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import {
+  createContext,
+  type ReactNode,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { suspectsOptions, useSuspectList } from "../../../api/comparison/suspects";
 import type { Origin, Suspect, Suspects } from "../../../api/types";
 import { recurs } from "../../../base/comparison/verdicts";
@@ -19,6 +28,8 @@ export interface OriginWalk {
   /** On to the next suspect of the list, behind the last one to the first again. */
   moveSuspect: (delta: 1 | -1) => Promise<void>;
   moveToFirstOrigin: () => void;
+  /** Where the selected call is a suspect, the one behind it. */
+  nextSuspect: () => Suspect | null;
   showSuspect: (suspect: Suspect) => void;
 }
 
@@ -102,35 +113,47 @@ export function OriginsProvider({ children }: { children: ReactNode }) {
     if (index >= 0) setVisited(index);
     update({ step: one.step, rank: one.rank, node: one.address });
   };
-  const moveSuspect = async (delta: 1 | -1) => {
-    if (!unit) return; // not loaded yet
-    const calls = callsOf(await client.fetchQuery(suspectsOptions(id, unit)));
+  /** Places of the selected suspect and of the next one in this direction; -1: none is selected, there is none. */
+  const placesOf = (calls: readonly Suspect[], delta: 1 | -1) => {
     const isVisited = (one: Suspect) => isShown(one) && originOf(one, calls, origins) === originIndex;
     const visitedAt = calls.findIndex(isVisited);
     const at = visitedAt >= 0 ? visitedAt : calls.findIndex(isShown);
-    if (calls.length === 0 || (calls.length === 1 && at === 0)) return say(t("suspects.noOther"));
     // From any other call on from the origin that the banner shows.
     const start = calls.findIndex((one) => originOf(one, calls, origins) === originIndex);
     const place = at >= 0 ? at : start;
     const next = place < 0 && delta < 0 ? calls.length - 1 : (place + delta + calls.length) % calls.length;
+    return { at, next: calls.length === 0 || (calls.length === 1 && at === 0) ? -1 : next };
+  };
+  const nextSuspect = () => {
+    const calls = callsOf(suspects);
+    const { at, next } = placesOf(calls, 1);
+    return at < 0 ? null : (calls[next] ?? null);
+  };
+  const moveSuspect = async (delta: 1 | -1) => {
+    if (!unit) return; // not loaded yet
+    const calls = callsOf(await client.fetchQuery(suspectsOptions(id, unit)));
+    const { next } = placesOf(calls, delta);
     const one = calls[next];
-    if (!one) return;
+    if (!one) return say(t("suspects.noOther"));
     showSuspect(one);
     const errors = { in: formatError(one.in_error, one.in_score), out: formatError(one.out_error, one.out_score) };
     say(t("suspects.at", { at: next + 1, of: calls.length, kind: t(`suspects.kinds.${one.kind}`), ...errors }));
   };
+  // The banner is high, and as high as what it says: it is drawn behind the frame of the key.
+  const shownIndex = useDeferredValue(originIndex);
   // The same for every selection, so that a key draws nothing anew that only leads somewhere.
-  const latest = useRef({ moveOrigin, moveSuspect, moveToFirstOrigin, showSuspect });
-  latest.current = { moveOrigin, moveSuspect, moveToFirstOrigin, showSuspect };
+  const latest = useRef({ moveOrigin, moveSuspect, moveToFirstOrigin, nextSuspect, showSuspect });
+  latest.current = { moveOrigin, moveSuspect, moveToFirstOrigin, nextSuspect, showSuspect };
   const walk = useMemo(
     (): OriginWalk => ({
-      originIndex,
+      originIndex: shownIndex,
       moveOrigin: (delta) => latest.current.moveOrigin(delta),
       moveSuspect: (delta) => latest.current.moveSuspect(delta),
       moveToFirstOrigin: () => latest.current.moveToFirstOrigin(),
+      nextSuspect: () => latest.current.nextSuspect(),
       showSuspect: (one) => latest.current.showSuspect(one),
     }),
-    [originIndex],
+    [shownIndex],
   );
   const repeats = useCallback(
     (name: string) => unit !== null && origins.some((one) => one.node === name && recurs(one, unit)),

@@ -43,7 +43,7 @@ const NO_UNITS: Unit[] = [];
 
 export function SelectionProvider({ children }: { children: ReactNode }) {
   const { id, options } = useShownComparison();
-  const [address, update] = useAddress();
+  const [address, updateAddress] = useAddress();
   const { summary, origins, notes, ready } = useResult();
 
   // Opens with the first origin that is not noted as accepted or known, else the first origin, else the first No, else the first
@@ -65,6 +65,15 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
   );
   const calls = useCallRows(id, unit, list, known);
   const selected = known ?? calls.rowAt(0)?.address ?? null;
+  const { lead } = calls;
+  /** Who goes to a call sees its row, also where the call is selected already and its row was scrolled away. */
+  const update = useCallback<UpdateAddress>(
+    (change, replace) => {
+      updateAddress(change, replace);
+      if (change.node !== undefined) lead();
+    },
+    [updateAddress, lead],
+  );
 
   const apart = summary?.most_unmatched === true;
   const renames = (options.rename ?? []) as string[];
