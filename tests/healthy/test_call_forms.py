@@ -451,12 +451,20 @@ def biased_mask() -> Any:
     return torch.relu(F.scaled_dot_product_attention(query, key, value, attn_mask=mask))
 
 
+def biased_and_wrong() -> Any:
+    with WrongRow():
+        return biased_mask()
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_mask_that_holds_the_bias_too_is_not_the_bias(tmp_path: Path, task: str) -> None:
     for number, sides in enumerate([(biased_and_hidden, biased_mask), (biased_mask, biased_and_hidden)]):
         answer, unit = answer_of(tmp_path / str(number), *sides, task=task)
         assert (answer.origins, answer.counts.no) == ([], 0), verdicts(unit)
         assert (unit.pairs.method == Method.FUSED).any()
+    wrong, golden = (recorded(tmp_path / how.__name__, how, task=task) for how in (biased_and_wrong, biased_and_hidden))
+    answer, _ = compare(wrong, golden)
+    assert [one.node for one in answer.origins] == ["Functional.scaled_dot_product_attention.0.forward"]
 
 
 class Shares(torch.nn.Module):

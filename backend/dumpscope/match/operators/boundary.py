@@ -122,16 +122,18 @@ def pair_values(
     return items, agreeing > 0 and agreeing == len(pairs)
 
 
-def drop_strangers(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
-    """The item pairs without tensors that are multiples of each other, as one side multiplies before the call what the other
-    multiplies inside it, and without those that only share a shape, as a mask put together with a bias shares that of the bias.
-    Only where the results agree."""
+def drop_multiples(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
+    """The item pairs without tensors that are multiples of each other: one side multiplies before the call what the other
+    multiplies inside it. Only where the results agree."""
     mine, theirs = ({value.item: value for value in values} for values in (received, needed))
-    return [
-        (one, other)
-        for one, other in items
-        if not _are_multiples(mine[one], theirs[other]) and not _are_strangers(mine[one], theirs[other])
-    ]
+    return [(one, other) for one, other in items if not _are_multiples(mine[one], theirs[other])]
+
+
+def drop_strangers(items: list[tuple[int, int]], received: list[Value], needed: list[Value]) -> list[tuple[int, int]]:
+    """The item pairs without tensors that only share a shape, as a mask put together with a bias shares that of the bias. Only
+    where the results agree, or the run adds several."""
+    mine, theirs = ({value.item: value for value in values} for values in (received, needed))
+    return [(one, other) for one, other in items if not _are_strangers(mine[one], theirs[other])]
 
 
 def _are_strangers(one: Value, other: Value) -> bool:

@@ -14,6 +14,7 @@ from dumpscope.match.matching import Matching
 from dumpscope.match.operators.boundary import (
     Found,
     Value,
+    drop_multiples,
     drop_strangers,
     note,
     pair_values,
@@ -25,6 +26,8 @@ from dumpscope.match.operators.fusion_rules import Rule, run_ends
 from dumpscope.match.operators.operations import is_region, moves_data, operation
 from dumpscope.match.sides import Side, is_call, takes_same
 
+MASKING: Final = ("add", "masked_fill", "where")
+"""Operations by which a run adds a mask or a bias."""
 OWN: Final = 0.9
 """Confidence of a pair found by a user's rule."""
 BUILT_IN: Final = 0.8
@@ -211,6 +214,9 @@ def _boundary(
     needed = received_by(run_side, [entry for entry in inner if entry < run_side.dumped])
     inputs, agree = pair_values(received, needed)
     if same:
+        inputs = drop_multiples(inputs, received, needed)
+    # A fused call takes as one what the run adds to its scores one by one.
+    if same or sum(operation(run_side.label[entry]) in MASKING for entry in cores) > 1:
         inputs = drop_strangers(inputs, received, needed)
     return Found(
         single=single,
