@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from typing import Any
 
 import torch
@@ -51,6 +52,35 @@ def test_a_module_hands_on_what_its_function_made(make: Any, read: Any) -> None:
     data = read().data
     assert data["Torch.tanh.0.forward"]["producers"] == {"input.0": "Functional.linear.0.forward.output.0"}
     assert data["Module.1.Tanh.forward.0"]["producers"] == {"input.0": "Functional.linear.0.forward.output.0"}
+
+
+@dataclasses.dataclass
+class Shown(collections.OrderedDict):  # type: ignore[type-arg]
+    """As the results of transformers: a dataclass that is a dict."""
+
+    whole: Any = None
+    first: Any = None
+
+    def __post_init__(self) -> None:
+        self.update(whole=self.whole, first=self.first)
+
+
+class Pooled(nn.Module):
+    def forward(self, rows: torch.Tensor) -> Shown:
+        return Shown(whole=rows * 2, first=rows.exp()[:, 0])
+
+
+def test_a_part_of_a_dict_that_a_module_returns_is_named_as_it_is_recorded(make: Any, read: Any) -> None:
+    model = nn.Sequential(Pooled())
+    debugger = make(level="mix")
+    debugger.start(model)
+    torch.tanh(model[0](torch.randn(2, 3))["first"])
+    debugger.stop()
+    debugger.step()
+    data = read().data
+    name = "Module.0.Pooled.forward.0"
+    assert list(data[name]["output"][0]) == ["whole", "first"]
+    assert data["Torch.tanh.0.forward"]["producers"] == {"input.0": f"{name}.output.0.first"}
 
 
 def test_containers_are_named_where_json_cannot_tell_them(make: Any, read: Any) -> None:

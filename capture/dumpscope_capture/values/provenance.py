@@ -77,7 +77,10 @@ class Provenance:
         if isinstance(result, torch.Tensor):
             self._note(result, f"{name}.output.0")
         elif type(result) not in _PLAIN:
-            spread = isinstance(result, (tuple, list)) or hasattr(result, "__dataclass_fields__")
+            # A dataclass that is a dict, as results of transformers are, is recorded as a dict.
+            spread = isinstance(result, (tuple, list)) or (
+                hasattr(result, "__dataclass_fields__") and not isinstance(result, dict)
+            )
             self._walk_results(result, f"{name}.output" if spread else f"{name}.output.0", len(name) + 1, extra, 0)
 
     def note_written(self, tensor: torch.Tensor, item: str) -> None:
