@@ -103,11 +103,16 @@ def sent(client: Client, hook: dict[str, Any]) -> list[dict[str, Any]]:
 
 def over(client: Client, hook: dict[str, Any], count: int = 1) -> list[dict[str, Any]]:
     """Deliveries of a webhook once so many are over."""
+    return once(client, hook, lambda found: sum(one["due"] is None for one in found) >= count)
+
+
+def once(client: Client, hook: dict[str, Any], enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+    """Deliveries of a webhook once they are enough. A job ends a moment after its dump is ready."""
     deadline = time.monotonic() + 30
-    while sum(one["due"] is None for one in sent(client, hook)) < count:
-        assert time.monotonic() < deadline, sent(client, hook)
+    while not enough(found := sent(client, hook)):
+        assert time.monotonic() < deadline, found
         time.sleep(0.05)
-    return sent(client, hook)
+    return found
 
 
 def test_the_end_of_a_comparison_is_told_with_its_answer_and_signed(
@@ -171,7 +176,7 @@ def test_what_was_not_sent_when_the_server_ended_is_sent_by_the_next_one(
         client.app.state.shared.deliveries.stop()  # type: ignore[attr-defined]
         hook = made(client, receiver.url(path))
         settled(client, f"/api/dumps/{register(client, dumps / 'stat_golden')}")
-        assert [one["status"] for one in sent(client, hook)] == ["pending"]
+        assert [one["status"] for one in once(client, hook, bool)] == ["pending"]
     assert receiver.got[path] == []
     with start() as client:
         (first,) = over(client, hook)

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dumpscope.analysis.rules.evidence import describe_items, name_in_call
+from dumpscope.analysis.rules.modules import is_inside
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.dataflow import find_makers
@@ -101,7 +102,7 @@ def _find_first(case: Case, finding: Finding, other: Bool) -> int | None:
         return None
     if finding.rule == "O-6":
         return next(
-            (pair for pair in np.unique(case.context.pair[other]).tolist() if _is_inside(case, pair, finding.pair)),
+            (pair for pair in np.unique(case.context.pair[other]).tolist() if is_inside(case, pair, finding.pair)),
             None,
         )
     if finding.rule == "O-1" and not other[case.items_of(finding.pair)].any():
@@ -114,16 +115,6 @@ def _find_first(case: Case, finding: Finding, other: Bool) -> int | None:
         rows = np.flatnonzero(other[: int(case.first_item[finding.pair + 1])])
         first = int(case.context.pair[rows[0]])
     return first
-
-
-def _is_inside(case: Case, pair: int, module: int) -> bool:
-    """The module made this call, itself or through modules in it."""
-    entry = int(case.columns.entry[pair])
-    while entry >= 0:
-        entry = int(case.tree.parent[entry])
-        if entry >= 0 and int(case.tree.pair[entry]) == module:
-            return True
-    return False
 
 
 def _walk_back(case: Case, pair: int, other: Bool, maker: Int64) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dumpscope.analysis.rules.dtypes import trace_to_dtype
 from dumpscope.analysis.rules.exchanged import find_exchanged
+from dumpscope.analysis.rules.modules import is_inside
 from dumpscope.analysis.rules.registry import OURS
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.rules.sources import find_first_bit
@@ -112,7 +113,17 @@ def _in_forward(case: Case, finding: Finding) -> Finding:
     return replace(finding, pair=forward[0], group=tuple(forward[1:]))
 
 
-AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, trace_to_dtype, keep_one_a_node, gather_many)
+def keep_inner(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """Without the modules that are said to hide a cause and hold what another finding names."""
+    named = [one.pair for one in findings]
+    return [
+        one
+        for one in findings
+        if one.rule != "O-6" or not any(pair != one.pair and is_inside(case, pair, one.pair) for pair in named)
+    ]
+
+
+AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, trace_to_dtype, keep_one_a_node, keep_inner, gather_many)
 """Between `Rule.find` and `Rule.find_last`. Tracing moves a finding to another node, so nodes are compared after it; only what is
 left is counted."""
 AFTER_LAST: Final[tuple[Step, ...]] = (trace_to_dtype, name_overflow, name_forward)

@@ -69,7 +69,7 @@ def _find(case: Case, known: set[int]) -> list[Finding]:
 def name_module(case: Case, pair: int, items: Sequence[int]) -> Finding:
     """The finding that a module hides the cause of what differs in `items`: its own code, or a call inside it of which nothing
     could be compared (`detail`)."""
-    inside = next((one for one in _find_unjudged(case) if _is_inside(case, one, pair)), None)
+    inside = next((one for one in _find_unjudged(case) if is_inside(case, one, pair)), None)
     found = Finding(pair=pair, kind="computation", rule="O-6", items=tuple(items))
     return replace(found, variant=HIDDEN) if inside is None else replace(found, detail=inside)
 
@@ -84,7 +84,8 @@ def _find_unjudged(case: Case) -> list[int]:
     return found
 
 
-def _is_inside(case: Case, call: int, module: int) -> bool:
+def is_inside(case: Case, call: int, module: int) -> bool:
+    """A call, or a module, lies inside another module. Node pairs."""
     entry, around = int(case.columns.entry[call]), int(case.columns.entry[module])
     while entry >= 0 and entry != around:
         entry = int(case.tree.parent[entry])
