@@ -70,3 +70,23 @@ def test_the_arrow_keys_walk_the_choices_and_escape_leaves_all_as_it_was(page: P
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("palette")).to_have_count(0)
     assert page.url == before
+
+
+def test_what_is_typed_before_its_field_is_there_is_typed_into_it(page: Page, address: str) -> None:
+    show(page, address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
+    page.evaluate(
+        """() => {
+            const press = (key, ctrlKey) =>
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey, bubbles: true, cancelable: true }));
+            press("k", true);
+            for (const key of "gelu") press(key, false);
+        }"""
+    )
+    expect(page.get_by_test_id("palette")).to_have_value("gelu")
+    expect(page.get_by_role("option").first).to_contain_text("gelu")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("palette")).to_have_count(0)
+    page.keyboard.press("n")  # keys are the screen's again
+    expect(page.get_by_test_id("selected-name")).to_be_visible()

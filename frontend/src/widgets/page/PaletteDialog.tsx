@@ -1,6 +1,6 @@
 import { Kbd, Modal } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Action } from "../../base/address/keys";
 import { wholeFirst } from "../../base/text/callNames";
 import { useTranslation } from "../../texts/useTranslation";
@@ -18,9 +18,14 @@ const ASKED = 50;
 
 type Choice = { kind: "command"; id: string; key: string; text: string } | { kind: "node"; node: Found };
 
-interface DialogProps extends PaletteProps {
-  opened: boolean;
+interface ChoicesProps extends PaletteProps {
+  /** What was typed before the field could take it; null once it can. */
+  early: RefObject<string | null>;
   onClose: () => void;
+}
+
+interface DialogProps extends ChoicesProps {
+  opened: boolean;
 }
 
 /** Every action of the screen by its words, and every node by its name. */
@@ -42,7 +47,7 @@ export function PaletteDialog({ opened, onClose, ...rest }: DialogProps) {
   );
 }
 
-function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () => void }) {
+function Choices({ scope, find, onNode, early, onClose }: ChoicesProps) {
   const { t } = useTranslation();
   const [text, setText] = useState("");
   const [active, setActive] = useState(0);
@@ -94,6 +99,10 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
         onText={(next) => {
           setText(next);
           setActive(0);
+        }}
+        onFocus={() => {
+          setText((before) => before + (early.current ?? ""));
+          early.current = null;
         }}
         onKeyDown={press}
         role="combobox"
