@@ -545,7 +545,6 @@ class _Followed:
         self.loose = _are_loose(context, rows, jumps).tolist() if jumps else [False] * len(rows)
         # Sums that no recorded call made come in as they are.
         sums_known = ((sums.left < 1) & ~np.isin(context.role, (Role.OUTPUT, Role.GRADIENT)))[rows]
-        self.sums = sums_known.tolist()
         self.left = {self.codes[row]: float(sums.left[rows[row]]) for row in np.flatnonzero(sums_known).tolist()}
         self.forward: dict[str, float] = {}
         self.sound, self.jumped = True, False
@@ -580,7 +579,7 @@ class _Followed:
             if self.made[row]:
                 follows = share is not None and min(self.scores[row], self.lower[row]) <= most
                 self._lower_result(name, row, share if follows else same)
-            elif share is not None and (same is None or self.jumped or self.sums[row]):
+            elif share is not None:
                 self.lower[row] = self.scores[row] * share
 
     def _most_that_follows(self, rows: range) -> float:
