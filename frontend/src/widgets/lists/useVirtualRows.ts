@@ -13,6 +13,8 @@ import {
 import { atRest } from "../late/rest";
 
 const OVERSCAN = 12;
+/** As many of these are drawn at once where the list jumps: who scrolls in the next frame sees no gap. */
+const OVERSCAN_AT_ONCE = 4;
 
 export interface VirtualRows {
   /** Of the element that scrolls. */
@@ -22,7 +24,7 @@ export interface VirtualRows {
   /** Rows to draw; last < first if there is none. */
   first: number;
   last: number;
-  /** Of these rows the ones in view, while the others may stay as they are: the list has just jumped. */
+  /** Of these rows the ones in view or nearly so, while the others may stay as they are: the list has just jumped. */
   near: { first: number; last: number } | null;
   /** Pixels from the top of the inner element at which a row is drawn. */
   offset: (index: number) => number;
@@ -136,7 +138,7 @@ export function useVirtualRows(count: number, row: number): VirtualRows {
     ref: setElement,
     height: innerHeight(extent),
     ...visibleRows(extent, shown, OVERSCAN),
-    near: spot.jumped ? visibleRows(extent, shown, 0) : null,
+    near: spot.jumped ? visibleRows(extent, shown, OVERSCAN_AT_ONCE) : null,
     offset: (index) => (isScaled(extent) ? Math.round(index * row - shown + spot.scroll) : index * row),
     page: Math.max(1, Math.floor(view / row) - 1),
     reveal,
