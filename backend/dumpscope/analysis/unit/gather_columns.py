@@ -7,9 +7,10 @@ from typing import TypeVar
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import Jumps, code_labels, explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.cancellation import code_labels, weigh_sums
 from dumpscope.analysis.unit.learned_noise import use_other_kernels
 from dumpscope.analysis.unit.node_columns import NodeColumns
+from dumpscope.analysis.unit.sums.following import Jumps, explained_by, follow_rounding
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, Method, NodePairs, Outcome, Verdict

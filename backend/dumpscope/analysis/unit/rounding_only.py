@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.unit.cancellation import Jumps, explained_by, follow_rounding, weigh_sums
+from dumpscope.analysis.unit.cancellation import weigh_sums
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.gather_columns import name_golden, name_nodes
 from dumpscope.analysis.unit.left_over import identify
+from dumpscope.analysis.unit.sums.following import Jumps, explained_by, follow_rounding
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import ItemOpinions, Outcome, Verdict

@@ -428,6 +428,12 @@ def _relate_amounts(target: RankDump, golden: RankDump, context: Context, facts:
         _note(facts, [(row, compare_tensors(*((part, other) if common.larger == "target" else (other, part))))])
 
 
+def _leave(facts: Facts, rows: Int64, outcome: Outcome) -> None:
+    """Say of item pairs why they are not compared."""
+    facts.outcome[rows] = outcome
+    facts.equal[rows] = -1
+
+
 def _relate_kept(target: RankDump, golden: RankDump, context: Context, facts: Facts, *, tensors: bool) -> None:
     """Where one side keeps its cache at full length, compare the positions that both have."""
     kept = find_kept(target, golden, context)
@@ -437,10 +443,8 @@ def _relate_kept(target: RankDump, golden: RankDump, context: Context, facts: Fa
         find_kept_masks(target, golden, context, facts, kept),
         find_kept_sizes(target, golden, context, facts, kept),
     ):
-        facts.outcome[rows] = Outcome.FORM
-        facts.equal[rows] = -1
-    facts.outcome[kept.rows] = Outcome.NO_DATA
-    facts.equal[kept.rows] = -1
+        _leave(facts, rows, Outcome.FORM)
+    _leave(facts, kept.rows, Outcome.NO_DATA)
     if tensors:
         _compare_parts(target, golden, context, facts, kept.rows, kept.dimension, last=False)
 
@@ -450,11 +454,8 @@ def _relate_last(target: RankDump, golden: RankDump, context: Context, facts: Fa
     last = find_last(target, golden, context)
     if last is None:
         return
-    arguments = find_last_arguments(target, golden, context, facts, last)
-    facts.outcome[arguments] = Outcome.FORM
-    facts.equal[arguments] = -1
-    facts.outcome[last.rows] = Outcome.NO_DATA
-    facts.equal[last.rows] = -1
+    _leave(facts, find_last_arguments(target, golden, context, facts, last), Outcome.FORM)
+    _leave(facts, last.rows, Outcome.NO_DATA)
     if tensors:
         _compare_parts(target, golden, context, facts, last.rows, last.dimension, last=True)
 
